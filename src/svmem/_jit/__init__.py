@@ -1,0 +1,1 @@
+"""Compiled code: arrays and scalars only, nothing is checked here, no fastmath anywhere."""

@@ -1,0 +1,107 @@
+"""The Cholesky factor U (upper, by rows) of A = K_SS + ridge on the margin: append, remove, solve. A = U'U.
+
+Loops run over slices, since the compiler vectorises those and not loops with shifted indices.
+"""
+
+import math
+
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def dot(x, y):
+    """Return the inner product in eight interleaved partial sums, which vectorise."""
+    a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = 0.0
+    n = x.shape[0]
+    whole = n - n % 8
+    for i in range(0, whole, 8):
+        u = x[i : i + 8]
+        v = y[i : i + 8]
+        a0 += u[0] * v[0]
+        a1 += u[1] * v[1]
+        a2 += u[2] * v[2]
+        a3 += u[3] * v[3]
+        a4 += u[4] * v[4]
+        a5 += u[5] * v[5]
+        a6 += u[6] * v[6]
+        a7 += u[7] * v[7]
+    for i in range(whole, n):
+        a0 += x[i] * y[i]
+    return ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7))
+
+
+@njit(cache=True, nogil=True)
+def add_multiple(target, factor, x):
+    """Add factor * x to target."""
+    for k in range(target.shape[0]):
+        target[k] += factor * x[k]
+
+
+@njit(cache=True, nogil=True)
+def solve_lower(chol, s, x):
+    """Replace x[:s] by the solution y of U'y = x."""
+    for j in range(s):
+        y = x[j] / chol[j, j]
+        x[j] = y
+        add_multiple(x[j + 1 : s], -y, chol[j, j + 1 : s])
+
+
+@njit(cache=True, nogil=True)
+def solve_upper(chol, s, x):
+    """Replace x[:s] by the solution z of U z = x."""
+    for j in range(s - 1, -1, -1):
+        x[j] = (x[j] - dot(chol[j, j + 1 : s], x[j + 1 : s])) / chol[j, j]
+
+
+@njit(cache=True, nogil=True)
+def append(chol, s, column, diagonal, floor):
+    """Add a row and column to A; `column` (s,) is overwritten. Return False, with U as it was, if the pivot is not above floor.
+
+    The pivot is the squared distance of the new feature vector to the span of the others, plus ridge: never clamped.
+    """
+    solve_lower(chol, s, column)
+    pivot = diagonal - dot(column[:s], column[:s])
+    if not pivot > floor:
+        return False
+    for k in range(s):
+        chol[k, s] = column[k]
+    chol[s, s] = math.sqrt(pivot)
+    return True
+
+
+@njit(cache=True, nogil=True)
+def remove(chol, s, position, carry):
+    """Take row and column `position` out of A by Givens rotations; the others keep their order. `carry` is scratch."""
+    for i in range(position):
+        row = chol[i]
+        for j in range(position, s - 1):
+            row[j] = row[j + 1]
+    carry[position : s - 1] = chol[position, position + 1 : s]
+    for i in range(position, s - 1):
+        length = math.hypot(carry[i], chol[i + 1, i + 1])
+        cosine, sine = carry[i] / length, chol[i + 1, i + 1] / length
+        old = carry[i : s - 1]
+        below = chol[i + 1, i + 1 : s]
+        row = chol[i, i : s - 1]
+        for j in range(row.shape[0]):
+            a, b = old[j], below[j]
+            row[j] = cosine * a + sine * b
+            old[j] = cosine * b - sine * a
+
+
+@njit(cache=True, nogil=True)
+def factorise(gram, ridge, s, chol, floor):
+    """Write into chol the factor of gram + diag(ridge). Return the number of columns done: s if every pivot exceeds floor."""
+    for i in range(s):
+        chol[i, i:s] = gram[i, i:s]
+        chol[i, i] += ridge[i]
+    for i in range(s):
+        if not chol[i, i] > floor:
+            return i
+        root = math.sqrt(chol[i, i])
+        row = chol[i, i:s]
+        for j in range(row.shape[0]):
+            row[j] /= root
+        for k in range(i + 1, s):
+            add_multiple(chol[k, k:s], -chol[i, k], chol[i, k:s])
+    return s

@@ -1,0 +1,196 @@
+"""From an optimum up to rounding to the canonical state: exact decisions at ties, refined masses, rounded coefficients.
+
+The optimum is unique, so the partition {0 < alpha < C}, {alpha = C}, {alpha = 0} is too. A margin node whose coefficient
+rounds to 0 or C belongs to the reserve or the bound; a node outside that would get a coefficient off its bound belongs
+to the margin. Both are decided with doubled arithmetic, far below the rounding of float64, until nothing changes.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from svmem._jit import doubled
+from svmem._jit.canonical import solve_canonically
+from svmem._jit.factor import dot, solve_lower
+from svmem._jit.refine import GRID, refine, round_doubled
+from svmem._jit.settle import price, solve_margin
+from svmem._jit.work import (
+    BOUND,
+    CAP,
+    FULL,
+    HIGH,
+    IN_MARGIN,
+    LOW,
+    MARGIN,
+    NODES,
+    OFFSET,
+    OFFSET_LOW,
+    OK,
+    ONES,
+    RESERVE,
+    RIDGE,
+    SINGULAR,
+    SIZE,
+    STALLED,
+    TEMP,
+    enter_margin,
+    leave_margin,
+    node_row,
+)
+
+NEAR = 1e-10  # inequalities this close to equality, relative to the largest kernel value, are decided in doubled arithmetic
+LIMIT = 200  # changes of the partition at ties before the solver gives up
+
+
+@njit(cache=True, nogil=True)
+def slack(w, node):
+    """Return f + ridge alpha - kappa/2 of a node outside the margin, less the offset when there is a margin, doubled."""
+    a, a_low = doubled.multiply(w.sum_high[node], w.sum_low[node], w.real[CAP], 0.0)
+    a, a_low = doubled.add(a, a_low, -w.half[node], 0.0)
+    p, e = doubled.two_product(w.real[RIDGE] / w.mult[node], w.mass[node])
+    a, a_low = doubled.add(a, a_low, p, e)
+    s = w.count[IN_MARGIN]
+    if s == 0:
+        return a, a_low
+    for k in range(s):
+        p, e = doubled.multiply(w.small[HIGH, k], w.small[LOW, k], w.rows[w.slot[k], node], 0.0)
+        a, a_low = doubled.add(a, a_low, p, e)
+    return doubled.add(a, a_low, -w.real[OFFSET], -w.real[OFFSET_LOW])
+
+
+@njit(cache=True, nogil=True)
+def curvature(w, node):
+    """Return the second derivative of half the objective when the node's mass grows and the margin keeps to its optimum."""
+    s = w.count[IN_MARGIN]
+    column = w.small[TEMP]
+    drift = 1.0
+    for k in range(s):
+        column[k] = w.rows[w.slot[k], node]
+        drift -= column[k] * w.small[ONES, k]
+    solve_lower(w.chol, s, column)
+    pivot = 2.0 * w.half[node] + w.real[RIDGE] / w.mult[node] - dot(column[:s], column[:s])
+    return max(pivot, w.real[RIDGE] / w.mult[node]) + drift * drift / w.small[ONES, :s].sum()
+
+
+@njit(cache=True, nogil=True)
+def worst_outside(w):
+    """Return the node outside the margin whose coefficient would move farthest off its bound, -1 if none by half a GRID."""
+    worst, node = 0.5 * GRID, -1
+    near = NEAR * w.real[SIZE]
+    for i in range(w.count[NODES]):
+        sign = 1.0 if w.zone[i] == RESERVE else -1.0
+        if w.zone[i] != MARGIN and sign * (w.grad[i] - w.real[OFFSET]) < near:
+            h, _ = slack(w, i)
+            if sign * h < 0.0:
+                move = -sign * h / (curvature(w, i) * w.mult[i])
+                if move > worst:
+                    worst, node = move, i
+    return node
+
+
+@njit(cache=True, nogil=True)
+def without_margin(w):
+    """Set the offset when the margin is empty; return the pair (reserve, bound) that should exchange mass, or (-1, -1)."""
+    lowest, low, low_rest = -1, math.inf, 0.0
+    highest, high, high_rest = -1, -math.inf, 0.0
+    for i in range(w.count[NODES]):
+        a, b = slack(w, i)
+        if w.zone[i] == RESERVE and (a < low or (a == low and b < low_rest)):
+            lowest, low, low_rest = i, a, b
+        elif w.zone[i] == BOUND and (a > high or (a == high and b > high_rest)):
+            highest, high, high_rest = i, a, b
+    w.real[OFFSET], w.real[OFFSET_LOW] = high, high_rest
+    if lowest < 0:
+        return -1, -1
+    gain, _ = doubled.add(high, high_rest, -low, -low_rest)
+    if not gain > 0.0:
+        return -1, -1
+    row = np.empty(w.count[NODES])
+    node_row(w, lowest, row)
+    bend = 2.0 * (w.half[lowest] + w.half[highest] - row[highest])
+    bend += w.real[RIDGE] * (1.0 / w.mult[lowest] + 1.0 / w.mult[highest])
+    smallest = min(w.mult[lowest], w.mult[highest])
+    return (lowest, highest) if gain / bend > 0.5 * GRID * smallest else (-1, -1)
+
+
+@njit(cache=True, nogil=True)
+def snap(w):
+    """Move the margin node whose coefficient rounds to 0 or C, if any, out of the margin. Return whether one did."""
+    cap = w.real[CAP]
+    worst, position, zone = -0.5 * GRID, -1, RESERVE
+    for k in range(w.count[IN_MARGIN]):
+        m = w.mult[w.margin[k]]
+        alpha = w.small[HIGH, k] / m
+        below, above = -alpha, (alpha - cap) + w.small[LOW, k] / m
+        if below >= worst:
+            worst, position, zone = below, k, RESERVE
+        if above >= worst:
+            worst, position, zone = above, k, BOUND
+    if position >= 0:
+        leave_margin(w, position, zone)
+    return position >= 0
+
+
+@njit(cache=True, nogil=True)
+def write_alpha(w, error):
+    """Write the rounded coefficients of all nodes and return the rounded offset and whether every rounding is sure."""
+    alpha = w.alpha
+    for i in range(w.count[NODES]):
+        alpha[i] = w.real[CAP] if w.zone[i] == BOUND else 0.0
+    offset, certain = round_doubled(w.real[OFFSET], w.real[OFFSET_LOW], error)
+    for k in range(w.count[IN_MARGIN]):
+        node = w.margin[k]
+        a, a_low = doubled.divide(w.small[HIGH, k], w.small[LOW, k], w.mult[node], 0.0)
+        alpha[node], sure = round_doubled(a, a_low, error)
+        certain = certain and sure
+        w.mass[node] = alpha[node] * w.mult[node]
+    return offset, certain
+
+
+@njit(cache=True, nogil=True)
+def refined(w):
+    """Find the doubled masses of the present margin. Return their error: 0 from the canonical order, infinity if singular."""
+    error = refine(w)
+    if error < math.inf:
+        return error
+    return 0.0 if solve_canonically(w) else math.inf
+
+
+@njit(cache=True, nogil=True)
+def finish(w):
+    """Bring a settled working set to its canonical state. Return (code, offset)."""
+    changed = False
+    for _ in range(LIMIT):
+        error = 0.0
+        if w.count[IN_MARGIN] > 0:
+            if changed:
+                solve_margin(w)
+                for k in range(w.count[IN_MARGIN]):
+                    w.mass[w.margin[k]] = w.small[0, k]
+                price(w)
+            error = refined(w)
+            if error == math.inf:
+                return SINGULAR, 0.0
+            if snap(w):
+                changed = True
+                continue
+            first, second = worst_outside(w), -1
+        else:
+            first, second = without_margin(w)
+        if first < 0:
+            offset, certain = write_alpha(w, error)
+            if not certain and w.count[IN_MARGIN] > 0:
+                if not solve_canonically(w):
+                    return SINGULAR, 0.0
+                offset, _ = write_alpha(w, 0.0)
+            return OK, offset
+        changed = True
+        if w.count[IN_MARGIN] + 2 > w.margin.shape[0]:
+            return FULL, 0.0
+        code = enter_margin(w, first)
+        if second >= 0:
+            code = max(code, enter_margin(w, second))
+        if code != OK:
+            return code, 0.0
+    return STALLED, 0.0

@@ -1,0 +1,180 @@
+"""Exact active-set steps in float64: from any masses within their caps to the optimum, up to rounding.
+
+The masses may sum to less than the total, as after a removal: each step heads for the optimum on the margin that
+restores the sum, and is cut at the first node that reaches zero or its cap. [CauwenberghsPoggio2000]
+"""
+
+import numpy as np
+from numba import njit
+
+from svmem._jit import doubled
+from svmem._jit.factor import add_multiple, solve_lower, solve_upper
+from svmem._jit.work import (
+    BOUND,
+    BOUND_RECORDS,
+    CAP,
+    FULL,
+    IN_MARGIN,
+    MARGIN,
+    NODES,
+    OFFSET,
+    OK,
+    ONES,
+    RESERVE,
+    RIDGE,
+    SIZE,
+    STALLED,
+    TARGET,
+    TOTAL,
+    TOTAL_LOW,
+    enter_margin,
+    leave_margin,
+)
+
+# Violations above this, relative to the largest kernel value, are settled here; smaller ones in doubled arithmetic.
+PRICE_TOLERANCE = 1e-12
+
+
+@njit(cache=True, nogil=True)
+def free_mass(w):
+    """Return the doubled mass that the bound set leaves to the margin: exactly zero where the caps use up the total."""
+    p, e = doubled.two_product(w.real[CAP], np.float64(w.count[BOUND_RECORDS]))
+    return doubled.add(w.real[TOTAL], w.real[TOTAL_LOW], -p, -e)
+
+
+@njit(cache=True, nogil=True)
+def solve_margin(w):
+    """Write the masses that are optimal on the margin into small[TARGET] and their offset into real[OFFSET].
+
+    Solves (K + ridge) x - offset 1 = b, sum x = free mass, with b = diag(K)/2 - C sum over the bound set.
+    """
+    s = w.count[IN_MARGIN]
+    x = w.small[TARGET]
+    ones = w.small[ONES]
+    for k in range(s):
+        node = w.margin[k]
+        x[k] = w.half[node] - w.real[CAP] * w.sum_high[node]
+        ones[k] = 1.0
+    solve_lower(w.chol, s, x)
+    solve_upper(w.chol, s, x)
+    solve_lower(w.chol, s, ones)
+    solve_upper(w.chol, s, ones)
+    free, _ = free_mass(w)
+    offset = (free - x[:s].sum()) / ones[:s].sum()
+    add_multiple(x[:s], offset, ones[:s])
+    w.real[OFFSET] = offset
+
+
+@njit(cache=True, nogil=True)
+def step(w):
+    """Go to the optimum on the margin, or to the first cap or zero on the way. Return whether it got there."""
+    s = w.count[IN_MARGIN]
+    target = w.small[TARGET]
+    length, blocking, zone = 1.0, -1, RESERVE
+    for k in range(s):
+        node = w.margin[k]
+        mass, cap = w.mass[node], w.mult[node] * w.real[CAP]
+        way = target[k] - mass
+        if target[k] < 0.0 and way < 0.0 and mass < -way * length:
+            length, blocking, zone = mass / -way, k, RESERVE
+        elif target[k] > cap and way > 0.0 and cap - mass < way * length:
+            length, blocking, zone = (cap - mass) / way, k, BOUND
+    for k in range(s):
+        node = w.margin[k]
+        if blocking < 0:
+            w.mass[node] = target[k]
+        else:
+            w.mass[node] = min(max(w.mass[node] + length * (target[k] - w.mass[node]), 0.0), w.mult[node] * w.real[CAP])
+    if blocking >= 0:
+        leave_margin(w, blocking, zone)
+    return blocking < 0
+
+
+@njit(cache=True, nogil=True)
+def price(w):
+    """Write f + ridge alpha - kappa(x, x)/2 of every node into grad."""
+    n = w.count[NODES]
+    grad = w.grad[:n]
+    high = w.sum_high[:n]
+    half = w.half[:n]
+    cap = w.real[CAP]
+    for i in range(n):
+        grad[i] = cap * high[i] - half[i]
+    for k in range(w.count[IN_MARGIN]):
+        add_multiple(grad, w.mass[w.margin[k]], w.rows[w.slot[k], :n])
+    for i in range(n):
+        grad[i] += w.real[RIDGE] * (w.mass[i] / w.mult[i])
+
+
+@njit(cache=True, nogil=True)
+def extremes(w):
+    """Return the reserve node of smallest and the bound node of largest grad, -1 where there is none."""
+    lowest, highest = -1, -1
+    for i in range(w.count[NODES]):
+        if w.zone[i] == RESERVE:
+            if lowest < 0 or w.grad[i] < w.grad[lowest]:
+                lowest = i
+        elif w.zone[i] == BOUND and (highest < 0 or w.grad[i] > w.grad[highest]):
+            highest = i
+    return lowest, highest
+
+
+@njit(cache=True, nogil=True)
+def enter_violators(w):
+    """Move nodes that break their inequality into the margin. Return how many, or minus a failure code.
+
+    Takes the worst and those at least half as bad: several at once save pricings, and a step that one of them blocks
+    at length zero only sends it back.
+    """
+    lowest, highest = extremes(w)
+    tolerance = PRICE_TOLERANCE * w.real[SIZE]
+    if w.count[IN_MARGIN] == 0:  # the sum can only be kept by a pair
+        if lowest < 0 or highest < 0 or w.grad[highest] - w.grad[lowest] <= tolerance:
+            return 0
+        if w.margin.shape[0] < 2:
+            return -FULL
+        code = max(enter_margin(w, highest), enter_margin(w, lowest))
+        return 2 if code == OK else -code
+    offset = w.real[OFFSET]
+    worst = tolerance
+    if lowest >= 0:
+        worst = max(worst, offset - w.grad[lowest])
+    if highest >= 0:
+        worst = max(worst, w.grad[highest] - offset)
+    if worst <= tolerance:
+        return 0
+    entered = 0
+    for i in range(w.count[NODES]):
+        zone = w.zone[i]
+        if zone != MARGIN:
+            violation = offset - w.grad[i] if zone == RESERVE else w.grad[i] - offset
+            if violation >= 0.5 * worst:
+                code = enter_margin(w, i)
+                if code != OK:
+                    return -code
+                entered += 1
+    return entered
+
+
+@njit(cache=True, nogil=True)
+def settle(w, limit):
+    """Run steps and pricings until no inequality is broken by more than rounding. Return OK, FULL, STALLED or SINGULAR."""
+    for _ in range(limit):
+        if w.count[IN_MARGIN] > 0:
+            solve_margin(w)
+            if not step(w):
+                continue
+            price(w)
+        else:
+            price(w)
+            free, _ = free_mass(w)
+            if free > 0.0:  # mass is left over: the reserve node that gains most takes it up
+                lowest, _ = extremes(w)
+                code = enter_margin(w, lowest) if lowest >= 0 else STALLED
+                if code != OK:
+                    return code
+                continue
+        entered = enter_violators(w)
+        if entered <= 0:
+            return -entered
+    return STALLED

@@ -1,0 +1,250 @@
+"""The working set: the nodes that the solver computes with, kept at the optimum while records come and go.
+
+It holds keys only. Where values, ids and owners live, and whether every record is a node here, is the caller's affair.
+"""
+
+import numpy as np
+
+from svmem._jit import work as jit
+from svmem._jit.cold import grad_of_masses, rebuild
+from svmem._jit.rows import PRECOMPUTED, self_kernel
+from svmem._jit.update import optimise, update
+from svmem.core.buffers import allocate, resize
+from svmem.core.cold import start
+from svmem.core.problem import Problem
+from svmem.core.solution import Status
+from svmem.errors import SolverError
+from svmem.types import Coefficients, Ids, Keys
+
+__all__ = ["WorkingSet"]
+
+_NOTHING = np.empty(0, np.int64), np.empty(0)
+_FAILED = {
+    jit.STALLED: "the solver did not reach the optimum within its step limit; scale the keys or raise the ridge",
+    jit.SINGULAR: "the margin's Gram matrix is not positive definite within rounding at ridge {ridge:g}; raise the ridge",
+}
+
+
+class WorkingSet:
+    """Distinct keys with multiplicities, their masses and the partition, at the canonical optimum after every call.
+
+    A handle names a node (a distinct key) for as long as a record of it is there; afterwards it may be used again.
+    `repairs` counts how often the incremental steps failed and a cold solve took over.
+    """
+
+    def __init__(self, problem: Problem, key_dim: int) -> None:
+        self.problem = problem
+        self.records = 0
+        self.repairs = 0
+        self.offset = 0.0
+        self._work = allocate(problem, key_dim)
+        self._handle_of_key: dict[bytes, int] = {}
+        self._keys: list[bytes] = []  # by handle
+        self._node_of: list[int] = []  # by handle
+        self._handle_at: list[int] = []  # by node
+        self._free: list[int] = []
+
+    @property
+    def status(self) -> Status:
+        """Whether there are enough records for (P) to have a feasible point."""
+        return Status.COLLECTING if self.records < self.problem.n_min else Status.OPTIMAL
+
+    def insert(self, keys: Keys) -> Ids:
+        """Add records with these keys (k, d), and return the handle of each; equal keys share one.
+
+        Raises SolverError, with nothing changed, when no optimum can be proved.
+        """
+        keys = keys + 0.0  # -0 becomes 0
+        features = self.problem.kernel.features(keys)
+        before, cold = self.records, self._wants_cold(len(keys))
+        handles, grown, fresh = self._assign(keys, features)
+        self.records += len(keys)
+        try:
+            self._apply(grown, len(fresh), cold=cold or before < self.problem.n_min)
+        except SolverError:
+            self.records = before
+            self._undo(handles)
+            raise
+        return handles
+
+    def remove(self, handles: Ids) -> None:
+        """Take one record a handle away; a handle given twice loses two. Raises SolverError when no optimum can be proved."""
+        nodes: dict[int, int] = {}
+        for handle in handles:
+            node = self._node_of[handle]
+            nodes[node] = nodes.get(node, 0) + 1
+        self.records -= len(handles)
+        mult = self._work.mult
+        falling = sorted(nodes, reverse=True)
+        self._apply({node: float(mult[node]) - nodes[node] for node in falling}, 0, cold=False)
+
+    def alpha_of(self, handles: Ids) -> Coefficients:
+        """Return the coefficient of one record of each handle's key."""
+        if self.status is Status.COLLECTING:
+            return np.full(len(handles), 1.0 / max(self.records, 1))
+        return self._work.alpha[[self._node_of[handle] for handle in handles]]
+
+    def zone_of(self, handles: Ids) -> np.ndarray:
+        """Return the zone of each handle's key: 0 reserve, 1 margin, 2 bound (and for every key while collecting)."""
+        if self.status is Status.COLLECTING:
+            return np.full(len(handles), jit.BOUND, np.int8)
+        return self._work.zone[[self._node_of[handle] for handle in handles]]
+
+    def active(self) -> tuple[Ids, Coefficients]:
+        """Return the handles with a positive coefficient, in no particular order, and their coefficients."""
+        n = int(self._work.count[jit.NODES])
+        if self.status is Status.COLLECTING:
+            return np.array(self._handle_at[:n], np.int64), np.full(n, 1.0 / max(self.records, 1))
+        nodes = np.flatnonzero(self._work.alpha[:n] > 0)
+        return np.array(self._handle_at, np.int64)[nodes], self._work.alpha[nodes]
+
+    def gap(self) -> float:
+        """Return the duality gap in floating point, over nodes. Zero while collecting, when (P) has no feasible point."""
+        if self.status is Status.COLLECTING:
+            return 0.0
+        return duality_gap(self._work)
+
+    def _wants_cold(self, arriving: int) -> bool:
+        return arriving > max(32, self.records // 2)
+
+    def _assign(self, keys: Keys, features: Keys) -> tuple[Ids, dict[int, float], list[int]]:
+        """Give each key a node, new ones behind the present columns. Return handles, grown multiplicities, new nodes."""
+        n = int(self._work.count[jit.NODES])
+        self._work = resize(self._work, n + len(keys), 0)
+        work = self._work
+        handles, grown, fresh = np.empty(len(keys), np.int64), {}, []
+        merge = self.problem.kernel.code != PRECOMPUTED  # rows of a Gram matrix stand for keys that are not known
+        for i, key in enumerate(keys):
+            name = key.tobytes() if merge else (n + i).to_bytes(8, "little")
+            handle = self._handle_of_key.get(name)
+            if handle is None:
+                node = n + len(fresh)
+                handle = self._new_handle(name, node)
+                work.xt[:, node] = features[i]
+                work.half[node] = 0.5 * self_kernel(self.problem.kernel.code, features[i], node)
+                work.mult[node] = 1.0
+                fresh.append(node)
+            else:
+                node = self._node_of[handle]
+                if node >= n:
+                    work.mult[node] += 1.0
+                else:
+                    grown[node] = grown.get(node, float(work.mult[node])) + 1.0
+            handles[i] = handle
+        return handles, grown, fresh
+
+    def _new_handle(self, name: bytes, node: int) -> int:
+        if self._free:
+            handle = self._free.pop()
+            self._keys[handle], self._node_of[handle] = name, node
+        else:
+            handle = len(self._keys)
+            self._keys.append(name)
+            self._node_of.append(node)
+        self._handle_of_key[name] = handle
+        self._handle_at.append(handle)
+        return handle
+
+    def _apply(self, mults: dict[int, float], arrivals: int, *, cold: bool) -> None:
+        """Change multiplicities and attach arrivals, then return to the optimum."""
+        work, count = self._work, self._work.count
+        collecting = self.records < self.problem.n_min
+        nodes = np.array(sorted(mults, reverse=True), np.int64)
+        values = np.array([mults[node] for node in nodes])
+        if arrivals:
+            largest = 2.0 * work.half[: count[jit.NODES] + arrivals].max()
+            work.real[jit.SIZE] = max(work.real[jit.SIZE], largest)
+        if cold or collecting:
+            self._set_plainly(nodes, values, arrivals)
+            self._renumber(nodes, values)
+            if not collecting:
+                self._solve_cold()
+            else:
+                self.offset = collecting_offset(self._work, self.records)
+            return
+        self._work = resize(work, 0, int(count[jit.IN_MARGIN]) + len(nodes) + 4)
+        code, offset = update(self._work, nodes, values, arrivals, self._limit(), self.offset)
+        self._renumber(nodes, values)
+        self._conclude(code, offset, repair=True)
+
+    def _set_plainly(self, nodes: Ids, values: np.ndarray, arrivals: int) -> None:
+        """Change the columns without solving; the caller solves from nothing."""
+        work = self._work
+        work.count[jit.NODES] += arrivals
+        for node, value in zip(nodes, values, strict=True):
+            work.mult[node] = value
+            if value == 0.0:
+                last = int(work.count[jit.NODES]) - 1
+                for array in (work.half, work.mult):
+                    array[node] = array[last]
+                work.xt[:, node] = work.xt[:, last]
+                work.count[jit.NODES] = last
+
+    def _renumber(self, nodes: Ids, values: np.ndarray) -> None:
+        """Follow the moves of `detach`: the last node takes the place of one that left."""
+        for node, value in zip(nodes.tolist(), values.tolist(), strict=True):
+            if value == 0.0:
+                gone = self._handle_at[node]
+                last = self._handle_at.pop()
+                if last != gone:
+                    self._handle_at[node] = last
+                    self._node_of[last] = node
+                del self._handle_of_key[self._keys[gone]]
+                self._free.append(gone)
+
+    def _limit(self) -> int:
+        return 1000 + 20 * int(self._work.count[jit.NODES])
+
+    def _conclude(self, code: int, offset: float, *, repair: bool) -> None:
+        """Follow up what the compiled solver said: make room and go on, repair by a cold solve, or raise."""
+        while code == jit.FULL:
+            self._work = resize(self._work, 0, self._work.margin.shape[0] + 2)
+            code, offset = optimise(self._work, self._limit())
+        if code == jit.OK:
+            self.offset = offset
+        elif repair:
+            self.repairs += 1
+            self._solve_cold()
+        else:
+            raise SolverError(_FAILED[code].format(ridge=self.problem.ridge))
+
+    def _solve_cold(self) -> None:
+        margin = start(self._work, self.problem)
+        self._work = resize(self._work, 0, margin + 16)
+        code = rebuild(self._work)
+        if code != jit.OK:
+            self._conclude(code, 0.0, repair=False)
+        self._conclude(*optimise(self._work, self._limit()), repair=False)
+
+    def _undo(self, handles: Ids) -> None:
+        """Take back an insertion that could not be solved."""
+        lost: dict[int, float] = {}
+        for handle in handles:
+            node = self._node_of[handle]
+            lost[node] = lost.get(node, float(self._work.mult[node])) - 1.0
+        self._apply(lost, 0, cold=True)
+
+
+def collecting_offset(work: jit.Work, records: int) -> float:
+    """Return the offset while collecting: the largest f + ridge alpha - kappa/2 over all keys, each with 1/n."""
+    n = int(work.count[jit.NODES])
+    if n == 0:
+        return 0.0
+    order = np.lexsort(work.xt[::-1, :n])  # canonical, so that the sum does not depend on arrival
+    work.mass[:n] = work.mult[:n] / records
+    work.alpha[:n] = 1.0 / records
+    grad_of_masses(work, order)
+    return float(work.grad[:n].max())
+
+
+def duality_gap(work: jit.Work) -> float:
+    """Return r . alpha - min over the capped simplex of r . beta, with r the half gradient, in floating point."""
+    n = int(work.count[jit.NODES])
+    active = np.flatnonzero(work.alpha[:n] > 0)
+    work.mass[:n] = work.alpha[:n] * work.mult[:n]
+    grad_of_masses(work, active)
+    r, cap = work.grad[:n], work.mult[:n] * work.real[jit.CAP]
+    order = np.argsort(r)
+    before = np.concatenate([[0.0], np.cumsum(cap[order])[:-1]])
+    best = np.clip(work.real[jit.TOTAL] - before, 0.0, cap[order])
+    return max(float(r @ work.mass[:n] - r[order] @ best), 0.0)

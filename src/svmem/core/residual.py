@@ -1,0 +1,147 @@
+"""Residuals r = (K + ridge I) alpha - diag(K)/2 in extended precision, each with a bound on its own rounding.
+
+Shares nothing with the compiled solver. Only the columns of records with alpha > 0 are evaluated, block by block.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, log2
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmem.core.problem import Problem
+from svmem.kernels import RBF, Cosine, Laplacian, Linear
+from svmem.types import Coefficients, Keys
+
+__all__ = ["UNIT", "Extended", "Residuals", "residuals"]
+
+Extended = NDArray[np.longdouble]
+_Block = Callable[[slice, NDArray[np.intp]], Extended]  # rows, columns -> kernel entries
+
+# Relative error of one operation. The floor serves machines whose long double is no IEEE format (double-double).
+UNIT = np.longdouble(max(np.finfo(np.longdouble).eps / 2, 2.0**-100))
+_TINY = np.finfo(np.longdouble).tiny
+_EXP_UNITS = 8  # exp of the C library, in units: 4 ulps, twice what its authors state
+_SECOND_ORDER = np.longdouble(1.01)  # covers products of rounding errors
+_ENTRIES = 1 << 18  # kernel entries held at once: 4 MiB
+
+
+@dataclass(frozen=True, slots=True)
+class Residuals:
+    """|value - exact r| <= error for each record; `diagonal` holds K_ii, rounded up."""
+
+    value: Extended  # (n,)
+    error: Extended  # (n,)
+    diagonal: Extended  # (n,)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entries:
+    """How one kernel is evaluated.
+
+    |K_ij| <= scale_i and |entry - K_ij| <= units * UNIT * scale_i; K_ii is known to `own_units`, relatively.
+    """
+
+    block: _Block
+    units: float
+    scale: Extended  # (n,)
+    diagonal: Extended  # (n,)
+    own_units: float = 0
+
+
+def residuals(keys: Keys, alpha: Coefficients, problem: Problem) -> Residuals:
+    """Return r for every record; the keys (or the Gram matrix) have been checked.
+
+    Error of r_i: that of the entries times sum alpha; one unit for each product and for each level of the pairwise
+    sums, relative to f; one each for ridge alpha_i, the two additions and K_ii / 2.
+    """
+    entries = _entries(keys, problem)
+    n, active = len(alpha), np.flatnonzero(alpha)
+    mass = alpha[active].astype(np.longdouble)
+    width = min(max(active.size, 1), 512)
+    height = max(1, _ENTRIES // width)
+    columns = [active[start : start + width] for start in range(0, active.size, width)]
+    masses = [mass[start : start + width] for start in range(0, active.size, width)]
+    f = np.zeros(n, dtype=np.longdouble)
+    for start in range(0, n, height):
+        rows = slice(start, start + height)
+        parts = [
+            _sum_by_halves(entries.block(rows, chosen) * share)
+            for chosen, share in zip(columns, masses, strict=True)
+        ]
+        f[rows] = _sum_by_halves(np.stack(parts, axis=1)) if parts else 0
+    depth = ceil(log2(width)) + ceil(log2(max(len(columns), 1)))
+    own = np.longdouble(problem.ridge) * alpha.astype(np.longdouble)
+    value = f + own - entries.diagonal / 2
+    whole = mass.sum() * _SECOND_ORDER
+    rounding = (entries.units + depth + 1) * entries.scale * whole
+    rounding += 4 * (np.abs(f) + own) + (4 + entries.own_units) * entries.diagonal
+    error = _SECOND_ORDER * UNIT * rounding + (n + keys.shape[1] + 8) * _TINY
+    diagonal = entries.diagonal * (1 + _SECOND_ORDER * entries.own_units * UNIT)
+    return Residuals(value, error, diagonal)
+
+
+def _sum_by_halves(terms: Extended) -> Extended:
+    """Return the sum over the last axis of `terms` (rows, columns), ceil(log2 columns) additions deep. Overwrites."""
+    width = terms.shape[1]
+    while width > 1:
+        half = (width + 1) // 2
+        terms[:, : width - half] += terms[:, half:width]
+        width = half
+    return terms[:, 0]
+
+
+def _entries(keys: Keys, problem: Problem) -> _Entries:
+    kernel, exact = problem.kernel, keys.astype(np.longdouble)
+    n, d = keys.shape
+    ones = np.ones(n, dtype=np.longdouble)
+    if isinstance(kernel, RBF | Laplacian):
+        # One unit each for difference, division and square (which doubles the first two), d - 1 for the sum: a
+        # relative error of (d + 5) units of the exponent t, and t exp(-t) <= 0.37.
+        units = 0.37 * (d + 5) + _EXP_UNITS
+        return _Entries(_radial(exact, kernel), units, ones, ones)
+    if isinstance(kernel, Cosine):
+        # Each coordinate of a key of length 1 carries d/2 + 5 units, and sum |x_k y_k| <= 1.
+        return _Entries(_inner(_unit_length(exact)), 2 * d + 12, ones, ones)
+    if isinstance(kernel, Linear):
+        length2 = np.square(exact).sum(axis=1)
+        length = np.sqrt(length2) * (1 + (d + 2) * UNIT)
+        return _Entries(_inner(exact), d, length * length.max(initial=np.longdouble(0)), length2, own_units=d)
+    largest = np.abs(exact).max(axis=1, initial=np.longdouble(0))
+    return _Entries(lambda rows, columns: exact[rows][:, columns], 0, largest, np.diag(exact).copy())
+
+
+def _radial(keys: Extended, kernel: RBF | Laplacian) -> _Block:
+    """Entries by coordinate differences. A difference or square too large for the format gives exp(-inf) = 0, rightly."""
+    sigma = np.longdouble(kernel.sigma)
+    squared = isinstance(kernel, RBF)
+
+    def block(rows: slice, columns: NDArray[np.intp]) -> Extended:
+        left, right = keys[rows], keys[columns]
+        distance = np.zeros((left.shape[0], right.shape[0]), dtype=np.longdouble)
+        with np.errstate(over="ignore", under="ignore"):
+            for k in range(keys.shape[1]):
+                step = (left[:, k, None] - right[None, :, k]) / sigma
+                distance += step * step if squared else np.abs(step)
+            return np.exp(-distance)
+
+    return block
+
+
+def _inner(keys: Extended) -> _Block:
+    def block(rows: slice, columns: NDArray[np.intp]) -> Extended:
+        left, right = keys[rows], keys[columns]
+        product = np.zeros((left.shape[0], right.shape[0]), dtype=np.longdouble)
+        for k in range(keys.shape[1]):
+            product += left[:, k, None] * right[None, :, k]
+        return product
+
+    return block
+
+
+def _unit_length(keys: Extended) -> Extended:
+    if not keys.size:
+        return keys
+    scaled = keys / np.abs(keys).max(axis=1, keepdims=True)
+    return scaled / np.sqrt(np.square(scaled).sum(axis=1, keepdims=True))

@@ -1,0 +1,110 @@
+"""Many small deletions, each compared with a memory that never held the hours, and with damping their coefficients."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from svmem.core.problem import Problem
+from svmem.demo.hours import Hours
+from svmem.errors import InvalidInput
+from svmem.kernels import RBF
+from svmem.memory import Memory
+from svmem.types import Coefficients, Keys, Queries, Vector
+
+__all__ = ["AuditProtocol", "Trial", "apart", "audit_deletions"]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditProtocol:
+    """The paper's settings for deletions on one stay."""
+
+    nu: float = 0.4
+    sigma: float = 2.0
+    hours: int = 40  # the first of a stay
+    least_distance: float = 0.1  # nearer hours are dropped from the context
+    forgotten: int = 2
+    decay: float = 0.01  # what the baseline multiplies the forgotten coefficients by
+    trials: int = 300
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One deletion: the largest gate-score deviation from the refit over the probes, for ours and for the decay."""
+
+    stay: str
+    n: int
+    ours: float
+    decay: float
+    same_digest: bool
+    same_partition: bool
+
+
+def audit_deletions(
+    hours: Hours, protocol: AuditProtocol, advance: Callable[[int], None] = lambda _: None
+) -> tuple[Trial, ...]:
+    """Forget a few random hours of a stay, `trials` times, going round the stays. `advance` is called after each.
+
+    Probes are the retained keys, the forgotten ones, and the retained ones with noise of 0.1.
+    """
+    rng = np.random.default_rng(protocol.seed)
+    contexts = list(hours.stays(protocol.hours))
+    if not contexts:
+        raise InvalidInput(f"deletions need a stay of at least {protocol.hours} hours, and there is none")
+    trials = []
+    for number in range(protocol.trials):
+        stay, span = contexts[number % len(contexts)]
+        rows = np.arange(span.start, span.start + protocol.hours)
+        rows = rows[apart(hours.keys[rows], protocol.least_distance)]
+        trials.append(_trial(stay, hours.keys[rows], hours.values[rows], protocol, rng))
+        advance(1)
+    return tuple(trials)
+
+
+def apart(keys: Keys, least: float) -> list[int]:
+    """Return the rows that are at least that far from every row returned before."""
+    kept: list[int] = []
+    for row, key in enumerate(keys):
+        if all(np.linalg.norm(key - keys[other]) >= least for other in kept):
+            kept.append(row)
+    return kept
+
+
+def _trial(stay: str, keys: Keys, values: Keys, protocol: AuditProtocol, rng: np.random.Generator) -> Trial:
+    n = len(keys)
+    problem = Problem.from_nu(protocol.nu, n, RBF(protocol.sigma))
+    gone = np.sort(rng.choice(n, protocol.forgotten, replace=False))
+    stays = np.setdiff1d(np.arange(n), gone)
+    probes = np.vstack([keys[stays], keys[gone], keys[stays] + 0.1 * rng.standard_normal(keys[stays].shape)])
+
+    memory = _filled(problem, keys, values)
+    before = memory.solution
+    damped = before.alpha.copy()
+    damped[gone] *= protocol.decay  # ids are row numbers: the memory was empty
+    memory.forget(ids=gone.tolist())
+    refit = _filled(problem, keys[stays], values[stays])
+    truth = refit.score(probes)
+    after, cold = memory.solution, refit.solution
+    return Trial(
+        stay=stay,
+        n=n,
+        ours=float(np.abs(memory.score(probes) - truth).max()),
+        decay=float(np.abs(_score(probes, keys, damped, before.offset, problem) - truth).max()),
+        same_digest=memory.digest() == refit.digest(),
+        same_partition=np.array_equal(after.margin, stays[cold.margin])
+        and np.array_equal(after.bound, stays[cold.bound]),
+    )
+
+
+def _filled(problem: Problem, keys: Keys, values: Keys) -> Memory:
+    memory = Memory(problem, key_dim=keys.shape[1], value_dim=values.shape[1])
+    memory.add(keys, values)
+    return memory
+
+
+def _score(probes: Queries, keys: Keys, alpha: Coefficients, offset: float, problem: Problem) -> Vector:
+    """Return 2 (f(x) - kappa(x, x) / 2 - offset) for coefficients that no memory holds."""
+    assert isinstance(problem.kernel, RBF)
+    dist2 = np.square(probes[:, None, :] - keys[None, :, :]).sum(axis=2)  # (m, n)
+    return 2 * (np.exp(-dist2 / problem.kernel.scale) @ alpha - 0.5 - offset)
