@@ -6,6 +6,9 @@ from hypothesis import HealthCheck, settings
 
 import svmem
 
+# These modules make assertions for the tests; pytest then says what was compared.
+pytest.register_assert_rewrite("tests.oracles.agreement", "tests.cases.record", "tests.cases.history")
+
 # `pytest --hypothesis-profile=soak` draws new examples each time, and many of them.
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("ci", deadline=None, derandomize=True, max_examples=100, suppress_health_check=_SLOW)

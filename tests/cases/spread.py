@@ -26,6 +26,12 @@ _NEAR = (
     Case(
         "thirty_within_1e-7", "a cluster smaller than any width", rows(1e-7 * i / 29 for i in range(30)), Setting(C=0.1)
     ),
+    Case(
+        "nodes_1e-6_apart",
+        "nine nodes 1e-6 apart, nearly all of them at the cap",
+        rows(1e-6 * place for place, count in enumerate((4, 7, 8, 4, 8, 6, 4, 9, 5)) for _ in range(count)),
+        Setting(C=0.021984821413090248, sigma=2.0, ridge=1e-12),
+    ),
     Case("offset_1e8_grid", "an integer grid 1e8 away", rows(1e8 + i for i in range(8)), Setting(C=0.2, sigma=2.0)),
     Case("offset_1e5_cloud", "a cloud 1e5 away", _cloud(12, 3, 3) + 1e5, Setting(C=0.2, sigma=2.0)),
 )

@@ -19,6 +19,7 @@ from svmem._jit.work import (
     BOUND,
     CAP,
     FULL,
+    HALF_STEP,
     HIGH,
     IN_MARGIN,
     LOW,
@@ -74,9 +75,15 @@ def curvature(w, node):
 
 
 @njit(cache=True, nogil=True)
+def leaves_its_bound(w, zone, move):
+    """Return whether a coefficient that moves this far off 0 (reserve) or off C (bound) belongs to the margin."""
+    return move > (0.5 * GRID if zone == RESERVE else w.real[HALF_STEP])
+
+
+@njit(cache=True, nogil=True)
 def worst_outside(w):
-    """Return the node outside the margin whose coefficient would move farthest off its bound, -1 if none by half a GRID."""
-    worst, node = 0.5 * GRID, -1
+    """Return the node outside the margin whose coefficient would move farthest off its bound, -1 if none visibly."""
+    worst, node = 0.0, -1
     near = NEAR * w.real[SIZE]
     for i in range(w.count[NODES]):
         sign = 1.0 if w.zone[i] == RESERVE else -1.0
@@ -84,7 +91,7 @@ def worst_outside(w):
             h, _ = slack(w, i)
             if sign * h < 0.0:
                 move = -sign * h / (curvature(w, i) * w.mult[i])
-                if move > worst:
+                if move > worst and leaves_its_bound(w, w.zone[i], move):
                     worst, node = move, i
     return node
 
@@ -110,22 +117,23 @@ def without_margin(w):
     node_row(w, lowest, row)
     bend = 2.0 * (w.half[lowest] + w.half[highest] - row[highest])
     bend += w.real[RIDGE] * (1.0 / w.mult[lowest] + 1.0 / w.mult[highest])
-    smallest = min(w.mult[lowest], w.mult[highest])
-    return (lowest, highest) if gain / bend > 0.5 * GRID * smallest else (-1, -1)
+    move = gain / bend
+    visible = leaves_its_bound(w, RESERVE, move / w.mult[lowest]) or leaves_its_bound(w, BOUND, move / w.mult[highest])
+    return (lowest, highest) if visible else (-1, -1)
 
 
 @njit(cache=True, nogil=True)
 def snap(w):
-    """Move the margin node whose coefficient rounds to 0 or C, if any, out of the margin. Return whether one did."""
+    """Move the margin node whose coefficient lies farthest beyond 0 or C, or would round to it, out. Return whether."""
     cap = w.real[CAP]
-    worst, position, zone = -0.5 * GRID, -1, RESERVE
+    worst, position, zone = 0.0, -1, RESERVE
     for k in range(w.count[IN_MARGIN]):
-        m = w.mult[w.margin[k]]
-        alpha = w.small[HIGH, k] / m
-        below, above = -alpha, (alpha - cap) + w.small[LOW, k] / m
-        if below >= worst:
+        a, a_low = doubled.divide(w.small[HIGH, k], w.small[LOW, k], w.mult[w.margin[k]], 0.0)
+        below = 0.5 * GRID - a
+        above = w.real[HALF_STEP] + ((a - cap) + a_low)
+        if below >= 0.0 and (position < 0 or below > worst):
             worst, position, zone = below, k, RESERVE
-        if above >= worst:
+        elif above >= 0.0 and (position < 0 or above > worst):
             worst, position, zone = above, k, BOUND
     if position >= 0:
         leave_margin(w, position, zone)

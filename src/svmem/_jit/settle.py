@@ -33,6 +33,7 @@ from svmem._jit.work import (
 
 # Violations above this, relative to the largest kernel value, are settled here; smaller ones in doubled arithmetic.
 PRICE_TOLERANCE = 1e-12
+SEVERAL = 0.5
 
 
 @njit(cache=True, nogil=True)
@@ -67,7 +68,7 @@ def solve_margin(w):
 
 @njit(cache=True, nogil=True)
 def step(w):
-    """Go to the optimum on the margin, or to the first cap or zero on the way. Return whether it got there."""
+    """Go to the optimum on the margin, or to the first cap or zero on the way. Return (it got there, some mass moved)."""
     s = w.count[IN_MARGIN]
     target = w.small[TARGET]
     length, blocking, zone = 1.0, -1, RESERVE
@@ -79,15 +80,17 @@ def step(w):
             length, blocking, zone = mass / -way, k, RESERVE
         elif target[k] > cap and way > 0.0 and cap - mass < way * length:
             length, blocking, zone = (cap - mass) / way, k, BOUND
+    moved = False
     for k in range(s):
         node = w.margin[k]
-        if blocking < 0:
-            w.mass[node] = target[k]
-        else:
-            w.mass[node] = min(max(w.mass[node] + length * (target[k] - w.mass[node]), 0.0), w.mult[node] * w.real[CAP])
+        mass = target[k]
+        if blocking >= 0:
+            mass = min(max(w.mass[node] + length * (mass - w.mass[node]), 0.0), w.mult[node] * w.real[CAP])
+        moved = moved or mass != w.mass[node]
+        w.mass[node] = mass
     if blocking >= 0:
         leave_margin(w, blocking, zone)
-    return blocking < 0
+    return blocking < 0, moved
 
 
 @njit(cache=True, nogil=True)
@@ -120,11 +123,10 @@ def extremes(w):
 
 
 @njit(cache=True, nogil=True)
-def enter_violators(w):
+def enter_violators(w, share):
     """Move nodes that break their inequality into the margin. Return how many, or minus a failure code.
 
-    Takes the worst and those at least half as bad: several at once save pricings, and a step that one of them blocks
-    at length zero only sends it back.
+    Takes the worst, and with it those that are worse than `share` of it: several at once save pricings.
     """
     lowest, highest = extremes(w)
     tolerance = PRICE_TOLERANCE * w.real[SIZE]
@@ -148,7 +150,7 @@ def enter_violators(w):
         zone = w.zone[i]
         if zone != MARGIN:
             violation = offset - w.grad[i] if zone == RESERVE else w.grad[i] - offset
-            if violation >= 0.5 * worst:
+            if violation >= share * worst:
                 code = enter_margin(w, i)
                 if code != OK:
                     return -code
@@ -159,10 +161,13 @@ def enter_violators(w):
 @njit(cache=True, nogil=True)
 def settle(w, limit):
     """Run steps and pricings until no inequality is broken by more than rounding. Return OK, FULL, STALLED or SINGULAR."""
+    moved = True
     for _ in range(limit):
         if w.count[IN_MARGIN] > 0:
             solve_margin(w)
-            if not step(w):
+            arrived, some = step(w)
+            moved = moved or some
+            if not arrived:
                 continue
             price(w)
         else:
@@ -174,7 +179,10 @@ def settle(w, limit):
                 if code != OK:
                     return code
                 continue
-        entered = enter_violators(w)
+        # Nodes that enter together can send each other back without gain; the worst one alone always gains.
+        share = SEVERAL if moved else 1.0
+        moved = False
+        entered = enter_violators(w, share)
         if entered <= 0:
             return -entered
     return STALLED

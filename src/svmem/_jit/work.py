@@ -15,7 +15,8 @@ from svmem._jit.rows import kernel_row
 RESERVE, MARGIN, BOUND = 0, 1, 2  # values of `zone`
 OK, FULL, STALLED, SINGULAR, UNSURE = 0, 1, 2, 3, 4  # what the compiled solver says
 NODES, IN_MARGIN, BOUND_RECORDS, CODE, SUM_UPDATES = 0, 1, 2, 3, 4  # places in `count`
-CAP, RIDGE, SCALE, TOTAL, TOTAL_LOW, OFFSET, OFFSET_LOW, SIZE = 0, 1, 2, 3, 4, 5, 6, 7  # places in `real`
+# Places in `real`; HALF_STEP: a coefficient this close to C is C.
+CAP, RIDGE, SCALE, TOTAL, TOTAL_LOW, OFFSET, OFFSET_LOW, SIZE, HALF_STEP = 0, 1, 2, 3, 4, 5, 6, 7, 8
 TARGET, ONES, HIGH, LOW, RES, RES_LOW, TEMP, RIDGES = 0, 1, 2, 3, 4, 5, 6, 7  # rows of `small`
 
 

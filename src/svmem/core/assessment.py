@@ -17,11 +17,12 @@ from svmem.errors import InvalidInput
 from svmem.kernels import Precomputed
 from svmem.types import Coefficients, Keys
 
-__all__ = ["Assessment", "Distances", "assess", "rounded_up", "smallest"]
+__all__ = ["ROOM", "Assessment", "Distances", "assess", "rounded_up", "smallest"]
 
-# Correctly rounded coefficients miss the sum by 1.2e-16, other solvers by up to 1e-13; what is missing enters the bounds.
+# Correctly rounded coefficients miss the sum by 1.2e-16, other solvers by up to 1e-13; the bounds include it.
 SUM_TOLERANCE = 1e-12
-_ROOM = np.longdouble(1) + np.longdouble(2) ** -30  # covers the few roundings of the last formulas
+# Covers the few roundings of the last formulas, and those of a checker that does them in float64.
+ROOM = np.longdouble(1) + np.longdouble(2) ** -30
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +90,8 @@ def _checked(keys: ArrayLike, alpha: ArrayLike, problem: Problem) -> tuple[Keys,
     if n < problem.n_min:
         if n and not (np.abs(alpha * n - 1) <= 4 * np.finfo(np.float64).eps).all():
             raise InvalidInput(
-                f"alpha must be 1/n with {n} keys, fewer than the {problem.n_min} that C = {problem.C} needs; got values "
-                f"from {alpha.min():.6g} to {alpha.max():.6g}"
+                f"alpha must be 1/n with {n} keys, fewer than the {problem.n_min} that C = {problem.C} needs; "
+                f"got values from {alpha.min():.6g} to {alpha.max():.6g}"
             )
     elif not ((alpha >= 0) & (alpha <= problem.C)).all():
         row = int(np.flatnonzero(~((alpha >= 0) & (alpha <= problem.C)))[0])
@@ -101,13 +102,18 @@ def _checked(keys: ArrayLike, alpha: ArrayLike, problem: Problem) -> tuple[Keys,
 def _from_equal_shares(alpha: Coefficients, reach: Extended) -> Distances:
     """Bound the distance to alpha = 1/n, which is the answer by definition while collecting."""
     share = Fraction(1, max(len(alpha), 1))
-    apart = np.array([abs(float(Fraction(a) - share)) for a in alpha.tolist()], dtype=np.longdouble) * _ROOM
-    w = (apart * reach).sum() * _ROOM
-    return Distances(0.0, rounded_up(w), rounded_up(np.sqrt(np.square(apart).sum()) * _ROOM), reach * w)
+    apart = np.array([abs(float(Fraction(a) - share)) for a in alpha.tolist()], dtype=np.longdouble) * ROOM
+    w = (apart * reach).sum() * ROOM
+    return Distances(0.0, rounded_up(w), rounded_up(np.sqrt(np.square(apart).sum()) * ROOM), reach * w)
 
 
 def _bound(
-    alpha: Coefficients, problem: Problem, measured: Residuals, level: np.longdouble, off: float, convexity: np.longdouble
+    alpha: Coefficients,
+    problem: Problem,
+    measured: Residuals,
+    level: np.longdouble,
+    off: float,
+    convexity: np.longdouble,
 ) -> Distances:
     """Bound x = |alpha - alpha*| in the norm of A = K + ridge I.
 
@@ -122,13 +128,13 @@ def _bound(
     gap = (mass * above + (cap - mass) * below).sum()
     violation = np.maximum(np.where(alpha > 0, above, 0), np.where(alpha < problem.C, below, 0))
     s = np.sqrt(measured.diagonal.max() + problem.ridge)
-    miss = np.longdouble(abs(off)) * _ROOM
+    miss = np.longdouble(abs(off)) * ROOM
     rest = miss * measured.error.max()
     slope = np.sqrt(np.square(violation).sum()) / np.sqrt(convexity) + miss * s
-    x = min(_larger_root(miss * s, gap + rest), _larger_root(slope, rest)) * _ROOM
-    gap = (gap + rest + miss * s * x) * _ROOM
-    reach = np.sqrt(measured.diagonal + problem.ridge) * x * _ROOM
-    return Distances(rounded_up(gap), rounded_up(x), rounded_up(x / np.sqrt(convexity) * _ROOM), reach)
+    x = min(_larger_root(miss * s, gap + rest), _larger_root(slope, rest)) * ROOM
+    gap = (gap + rest + miss * s * x) * ROOM
+    reach = np.sqrt(measured.diagonal + problem.ridge) * x * ROOM
+    return Distances(rounded_up(gap), rounded_up(x), rounded_up(x / np.sqrt(convexity) * ROOM), reach)
 
 
 def _larger_root(p: np.longdouble, q: np.longdouble) -> np.longdouble:
@@ -137,7 +143,7 @@ def _larger_root(p: np.longdouble, q: np.longdouble) -> np.longdouble:
 
 
 def _convexity(keys: Keys, problem: Problem) -> np.longdouble:
-    """Return a bound below the smallest eigenvalue of K + ridge I: the ridge, less what a given Gram matrix may lack."""
+    """Return a lower bound on the eigenvalues of K + ridge I: the ridge, less what a given Gram matrix may lack."""
     if not isinstance(problem.kernel, Precomputed) or not keys.size:
         return np.longdouble(problem.ridge)
     eigenvalues = np.linalg.eigvalsh(keys)

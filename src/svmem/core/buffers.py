@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from svmem._jit.work import CAP, CODE, RIDGE, SCALE, TOTAL, TOTAL_LOW, Work
+from svmem._jit.refine import GRID
+from svmem._jit.work import CAP, CODE, HALF_STEP, RIDGE, SCALE, TOTAL, TOTAL_LOW, Work
 from svmem.core.problem import Problem
 
 __all__ = ["allocate", "resize"]
@@ -15,9 +16,10 @@ def allocate(problem: Problem, key_dim: int, nodes: int = 64, margin: int = 32) 
     """Return empty buffers with room for that many nodes and margin nodes."""
     count = np.zeros(8, np.int64)
     count[CODE] = problem.kernel.code
-    real = np.zeros(8)
+    real = np.zeros(9)
     real[CAP], real[RIDGE], real[SCALE] = problem.C, problem.ridge, problem.kernel.scale
     real[TOTAL], real[TOTAL_LOW] = problem.total
+    real[HALF_STEP] = 0.5 * max(GRID, problem.C - np.nextafter(problem.C, 0.0))
     per_node = {name: np.zeros(nodes, _INTEGERS.get(name, np.float64)) for name in _NODE_FIELDS}
     return Work(
         xt=np.zeros((key_dim, nodes)),

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmem.core.assessment import Assessment, assess, rounded_up
+from svmem.core.assessment import ROOM, Assessment, assess, rounded_up
 from svmem.core.problem import Problem
-from svmem.core.residual import UNIT
 from svmem.errors import InvalidInput
 from svmem.types import Json
 
@@ -68,7 +67,9 @@ class OptimalityCertificate:
         if not isinstance(data, dict) or set(data) != names:
             raise InvalidInput(f"an optimality certificate has the fields {', '.join(sorted(names))}")
         if not isinstance(data["n"], int) or data["n"] < 0 or data["status"] not in list(CertificateStatus):
-            raise InvalidInput(f"n must count records and status be a known sentence, got {data['n']!r}, {data['status']!r}")
+            raise InvalidInput(
+                f"n must count records and status be a known sentence, got {data['n']!r}, {data['status']!r}"
+            )
         numbers = {name: _number(data[name], name) for name in names - {"n", "problem", "status", "readout_epsilon"}}
         epsilon = data["readout_epsilon"]
         return cls(
@@ -88,8 +89,9 @@ def certify(
     Uses only the keys and the coefficients: it does not trust the solver that found them. `offset` is certified too; by
     default it is computed, as the float nearest to the n_min-th smallest of f + ridge alpha - K_ii / 2. For the
     `Precomputed` kernel the keys are the Gram matrix.
-    Raises InvalidInput if `alpha` is not on the capped simplex: 0 <= alpha <= C exactly, and a sum off by at most 1e-12,
-    which the bounds include; while collecting, if it is not 1/n. Also if a Gram matrix does not make the problem convex.
+    Raises InvalidInput if `alpha` is not on the capped simplex: 0 <= alpha <= C exactly, and a sum off by at most
+    1e-12, which the bounds include; while collecting, if it is not 1/n. Also if a Gram matrix cannot be shown to make
+    the problem convex.
     """
     return certificate_of(assess(keys, alpha, problem), problem, offset)
 
@@ -102,8 +104,7 @@ def certificate_of(found: Assessment, problem: Problem, offset: float | None = N
     distances, level = found.distances, found.level
     error = found.residuals.error.max(initial=np.longdouble(0))
     # The offset is an order statistic of the residuals, and those move by at most distances.residual.
-    offset_bound = abs(given - level) + error + distances.residual.max(initial=np.longdouble(0))
-    offset_bound *= 1 + 16 * UNIT
+    offset_bound = (abs(given - level) + error + distances.residual.max(initial=np.longdouble(0))) * ROOM
     return OptimalityCertificate(
         n=len(found.alpha),
         problem=problem,
@@ -111,7 +112,7 @@ def certificate_of(found: Assessment, problem: Problem, offset: float | None = N
         gap=distances.gap,
         w_bound=distances.w,
         offset_bound=rounded_up(offset_bound),
-        score_bound=rounded_up(2 * (distances.w + offset_bound) * (1 + 16 * UNIT)),
+        score_bound=rounded_up(2 * (distances.w + offset_bound) * ROOM),
         alpha_bound=distances.alpha,
         readout_epsilon=_readout_epsilon(found, problem),
         max_kkt=_largest_violation(found, problem, np.longdouble(given)),
@@ -138,7 +139,7 @@ def _readout_epsilon(found: Assessment, problem: Problem) -> float | None:
         open_ &= ~((alpha == problem.C) & below)
     if not open_.any():
         return 0.0
-    epsilon = rounded_up(np.longdouble(found.distances.alpha) / alpha[open_].min() * (1 + 4 * UNIT))
+    epsilon = rounded_up(np.longdouble(found.distances.alpha) / alpha[open_].min() * ROOM)
     return epsilon if epsilon < 1 else None
 
 
@@ -149,7 +150,7 @@ def _largest_violation(found: Assessment, problem: Problem, offset: np.longdoubl
     above = np.where(alpha > 0, h + measured.error, 0)
     full = np.full(alpha.shape, True) if found.collecting else alpha == problem.C
     below = np.where(full, 0, measured.error - h)
-    return rounded_up(np.maximum(above, below).max(initial=np.longdouble(0)))
+    return rounded_up(np.maximum(above, below).max(initial=np.longdouble(0)) * ROOM)
 
 
 def _number(value: Any, name: str) -> float:

@@ -60,7 +60,9 @@ def build(
     """
     node, size = _nodes(keys)
     if optimality.n != len(alpha) or len(keys) != len(alpha):
-        raise InvalidInput(f"the certificate is for {optimality.n} records, got {len(keys)} keys and {len(alpha)} alpha")
+        raise InvalidInput(
+            f"the certificate is for {optimality.n} records, got {len(keys)} keys and {len(alpha)} alpha"
+        )
     document: Json = {
         "format": FORMAT,
         "version": VERSION,
@@ -113,7 +115,9 @@ def _active(node: Ids, size: Ids, alpha: Coefficients) -> Json:
 
 def _selection(node: Ids, selection: SelectionCertificate, optimality: OptimalityCertificate) -> Json:
     if selection.n != optimality.n or selection.problem != optimality.problem:
-        raise InvalidInput("the selection certificate speaks of other records or another problem than the optimality one")
+        raise InvalidInput(
+            "the selection certificate speaks of other records or another problem than the optimality one"
+        )
     nodes, first = np.unique(node[selection.droppable], return_index=True)
     data = _without(selection.to_json(), "n", "problem", "droppable", "slack")
     return data | {"node": nodes.tolist(), "slack": selection.slack[first].tolist()}

@@ -24,7 +24,7 @@ UNIT = np.longdouble(max(np.finfo(np.longdouble).eps / 2, 2.0**-100))
 _TINY = np.finfo(np.longdouble).tiny
 _EXP_UNITS = 8  # exp of the C library, in units: 4 ulps, twice what its authors state
 _SECOND_ORDER = np.longdouble(1.01)  # covers products of rounding errors
-_ENTRIES = 1 << 18  # kernel entries held at once: 4 MiB
+_ENTRIES = 1 << 14  # kernel entries held at once: a quarter of a MiB, so that they stay near the processor
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +67,11 @@ def residuals(keys: Keys, alpha: Coefficients, problem: Problem) -> Residuals:
     for start in range(0, n, height):
         rows = slice(start, start + height)
         parts = [
-            _sum_by_halves(entries.block(rows, chosen) * share)
-            for chosen, share in zip(columns, masses, strict=True)
+            _sum_by_halves(entries.block(rows, chosen) * share) for chosen, share in zip(columns, masses, strict=True)
         ]
         f[rows] = _sum_by_halves(np.stack(parts, axis=1)) if parts else 0
     depth = ceil(log2(width)) + ceil(log2(max(len(columns), 1)))
-    own = np.longdouble(problem.ridge) * alpha.astype(np.longdouble)
+    own: Extended = np.longdouble(problem.ridge) * alpha.astype(np.longdouble)
     value = f + own - entries.diagonal / 2
     whole = mass.sum() * _SECOND_ORDER
     rounding = (entries.units + depth + 1) * entries.scale * whole
@@ -113,7 +112,7 @@ def _entries(keys: Keys, problem: Problem) -> _Entries:
 
 
 def _radial(keys: Extended, kernel: RBF | Laplacian) -> _Block:
-    """Entries by coordinate differences. A difference or square too large for the format gives exp(-inf) = 0, rightly."""
+    """Entries by coordinate differences. One too large for the format gives exp(-inf) = 0, rightly."""
     sigma = np.longdouble(kernel.sigma)
     squared = isinstance(kernel, RBF)
 

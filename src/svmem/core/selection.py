@@ -82,8 +82,8 @@ def certify_selection(
 ) -> SelectionCertificate:
     """Decide which reserve records may be dropped for good within a horizon, from keys and coefficients alone.
 
-    Raises InvalidInput as `certify` does, and where a horizon is asked of a kernel without 0 <= kappa <= 1 = kappa(x, x),
-    for which one key can move everything.
+    Raises InvalidInput as `certify` does, and where a horizon is asked of a kernel that does not keep
+    0 <= kappa <= 1 = kappa(x, x): there one key can move everything.
     """
     return selection_of(assess(keys, alpha, problem), problem, admissions=admissions, deletions=deletions)
 
@@ -144,7 +144,9 @@ def _check_horizon(problem: Problem, admissions: int, deletions: int) -> None:
 def _status(found: Assessment, problem: Problem, reserve: int, passing: int, horizon: tuple[int, int]) -> str:
     n, least = len(found.alpha), problem.n_min
     if found.collecting:
-        return f"nothing certified: collecting with {n} keys, fewer than the {least} that C needs, so every key is active"
+        return (
+            f"nothing certified: collecting with {n} keys, fewer than the {least} that C needs, so every key is active"
+        )
     if n < least + horizon[1]:
         return f"nothing certified: {horizon[1]} deletions could leave fewer than the {least} keys that C needs"
     what = "now" if horizon == (0, 0) else f"for any {horizon[0]} admissions and {horizon[1]} deletions"

@@ -86,8 +86,9 @@ def hourly_sums(readings: pd.DataFrame) -> pd.DataFrame:
     Sums and counts of two parts of a table add up to those of the whole, so a large file can be read in parts. Readings
     of other channels, without a time, or outside the plausible range are left out.
     """
-    low = readings["channel"].map({c.name: c.plausible[0] for c in CHANNELS})
-    high = readings["channel"].map({c.name: c.plausible[1] for c in CHANNELS})
+    # astype: in a part without any row pandas cannot tell the type
+    low = readings["channel"].map({c.name: c.plausible[0] for c in CHANNELS}).astype("float64")
+    high = readings["channel"].map({c.name: c.plausible[1] for c in CHANNELS}).astype("float64")
     kept = readings[readings["value"].between(low, high) & readings["time"].notna()]
     clock = kept["time"].astype("datetime64[ns]").astype("int64") // _HOUR_NS
     grouped = kept.assign(clock=clock).groupby(["patient", "stay", "clock", "channel"])["value"]
@@ -134,7 +135,7 @@ def event_hours(raw: Values) -> NDArray[np.bool_]:
     """Return the hours in which some channel is strictly outside its calm limits."""
     low = np.array([c.calm[0] for c in CHANNELS])
     high = np.array([c.calm[1] for c in CHANNELS])
-    return ((raw < low) | (raw > high)).any(axis=1)
+    return np.any((raw < low) | (raw > high), axis=1)
 
 
 def _next_in_stay(keys: Keys, stay: NDArray[np.str_]) -> Values:

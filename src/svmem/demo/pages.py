@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from svmem.demo.result import PAPER_KEPT, PAPER_KEPT_HELD_OUT, DemoResult, versions
 from svmem.demo.retention import Estimate
-from svmem.report.page import Picture, Section, Table, Text, page, percent, short
+from svmem.report.page import Picture, Section, Table, Text, at_most, page, percent, short
 
 __all__ = ["demo_page"]
 
@@ -43,7 +43,7 @@ def _summary(r: DemoResult) -> Table:
         ),
         ("Patient withdrawn", f"{w.hours:,} hours in {w.forget_s:.2f} s"),
         ("State equal to a memory that never held the patient", equal),
-        ("Proven bound on the gate score, for every query", short(r.proof.score_bound)),
+        ("Proven bound on the gate score, for every query", at_most(r.proof.score_bound)),
         ("Certificate, by the independent checker", r.proof.verdict),
         ("Tampered copies of the certificate", f"{len(r.proof.forgeries)} tried, {len(r.proof.forgeries)} refused"),
     )
@@ -109,7 +109,7 @@ def _withdrawal_table(r: DemoResult) -> Table:
         ("Digest of the memory that never held the patient", f"{w.digest_refit[:16]}…"),
         ("Largest difference of a gate score between the two", _exact(w.score_difference)),
         ("Largest difference of an answer between the two", _exact(w.readout_difference)),
-        ("Proven bound on the gate score's distance from the optimum, any query", short(r.proof.score_bound)),
+        ("Proven bound on the gate score's distance from the optimum, any query", at_most(r.proof.score_bound)),
         ("For scale: largest change of a gate score by taking the patient out", short(w.score_moved)),
         ("For scale: largest change of an answer, in standard deviations", short(w.readout_moved)),
     )
@@ -136,8 +136,8 @@ def _proof_words(r: DemoResult) -> Text:
     return Text(
         (
             "The certificate states that the coefficients are the optimum for the remaining hours, up to bounds that "
-            "hold for every possible query, rounding included. The checker shares no code with the solver: it reads the "
-            f"file and recomputes every number from the records, here in {r.proof.check_s:.2f} s.",
+            "hold for every possible query, rounding included. The checker shares no code with the solver: it reads "
+            f"the file and recomputes every number from the records, here in {r.proof.check_s:.2f} s.",
         )
     )
 
@@ -147,9 +147,9 @@ def _proof_table(r: DemoResult) -> Table:
     rows = (
         ("Records", f"{p.records:,}"),
         ("Size of the file", f"{p.size_bytes / 1e6:.1f} MB"),
-        ("Duality gap, proven", short(p.gap)),
-        ("Bound on the gate score, any query", short(p.score_bound)),
-        ("Bound on the coefficients together", short(p.coefficient_bound)),
+        ("Duality gap, proven", at_most(p.gap)),
+        ("Bound on the gate score, any query", at_most(p.score_bound)),
+        ("Bound on the coefficients together", at_most(p.alpha_bound)),
         ("Checker", p.verdict),
         *((f"Tampered: {what}", said) for what, said in p.forgeries),
     )

@@ -18,7 +18,7 @@ __all__ = ["HELD_OUT", "SELECTORS", "VITALS", "Estimate", "Protocol", "Retention
 
 VITALS = (0, 1, 2, 3, 4, 5)  # all columns of the keys
 HELD_OUT = 4  # the column of SpO2
-SELECTORS = ("support", "heavy-hitter", "random", "last k")
+SELECTORS: tuple[str, ...] = ("support", "heavy-hitter", "random", "last k")
 
 
 @dataclass(frozen=True, slots=True)

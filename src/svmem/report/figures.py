@@ -117,7 +117,7 @@ def deviation_figure(
 
     `spans` are published ranges (median, worst), drawn as lines above the histogram.
     """
-    figure, (zero, rest) = canvas(7.2, 3.6, columns=2, sharey=True, width_ratios=[1, 5.2])
+    figure, (zero, rest) = canvas(7.2, 3.6, sharey=True, widths=(1, 5.2))
     colors = [ink("blue"), ink("orange"), ink("purple")]
     least = min([float(v[v > 0].min(initial=1.0)) for v in series.values()] + [s[0] for s in (spans or {}).values()])
     edges = np.logspace(np.floor(np.log10(least)), 0.5, 61)

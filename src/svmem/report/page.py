@@ -2,9 +2,10 @@
 
 import base64
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
 from html import escape
 
-__all__ = ["Block", "Picture", "Section", "Table", "Text", "page", "percent", "short"]
+__all__ = ["Block", "Picture", "Section", "Table", "Text", "at_most", "page", "percent", "short"]
 
 _CSS = """
 :root { color-scheme: light; }
@@ -117,6 +118,12 @@ def short(number: float) -> str:
         return f"{number:.2g}"
     mantissa, exponent = f"{number:.1e}".split("e")
     return f"{mantissa}e{int(exponent)}"
+
+
+def at_most(bound: float) -> str:
+    """Return a bound with two digits, rounded up, so that what is printed is never smaller than what is proven."""
+    exact = Decimal(bound)
+    return short(float(Context(prec=2, rounding=ROUND_CEILING).plus(exact)))
 
 
 def percent(share: float) -> str:

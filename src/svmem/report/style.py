@@ -61,12 +61,20 @@ def ink(name: str) -> str:
     return INK[name]
 
 
-def canvas(width: float, height: float, rows: int = 1, columns: int = 1, **layout: object) -> tuple[Figure, list[Axes]]:
-    """Return a white figure of that size in inches and its axes in reading order."""
+def canvas(
+    width: float,
+    height: float,
+    rows: int = 1,
+    *,
+    sharex: bool = False,
+    sharey: bool = False,
+    widths: tuple[float, ...] = (1.0,),
+) -> tuple[Figure, list[Axes]]:
+    """Return a white figure of that size in inches and its axes in reading order; `widths` are those of the columns."""
     with matplotlib.rc_context(_RC):
         figure = Figure(figsize=(width, height), facecolor="white")
         figure.set_layout_engine("constrained", h_pad=0.06, hspace=0.03)
-        axes = figure.subplots(rows, columns, squeeze=False, **layout)  # pyright: ignore[reportArgumentType]
+        axes = figure.subplots(rows, len(widths), squeeze=False, sharex=sharex, sharey=sharey, width_ratios=widths)
     return figure, list(axes.ravel())
 
 

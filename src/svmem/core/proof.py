@@ -1,0 +1,48 @@
+"""Certificates of a retained state."""
+
+from svmem.core.certificate import OptimalityCertificate, certify
+from svmem.core.document import Commitment, Removal, Scope, build
+from svmem.core.receipt import Receipt
+from svmem.core.retained import Retained
+from svmem.core.selection import SelectionCertificate, certify_selection
+from svmem.errors import InvalidInput
+from svmem.types import Json
+
+__all__ = ["document", "optimality", "scope", "selection"]
+
+_ERASED = "overwritten in this memory; copies, files and exports made earlier are not covered"
+
+
+def scope(retained: Retained) -> Scope:
+    """Return against which records "as if never seen" is exact."""
+    return Scope.RETAINED if retained.evicted else Scope.EVERYTHING
+
+
+def optimality(retained: Retained) -> OptimalityCertificate:
+    """Return the optimality certificate, from keys, coefficients and offset alone."""
+    offset = retained.working().offset
+    return certify(retained.contents().keys, retained.alpha(), retained.problem, offset=offset)
+
+
+def selection(retained: Retained, horizon: int | tuple[int, int]) -> SelectionCertificate:
+    """Return the selection certificate for a horizon of (admissions, deletions), or of one number for both."""
+    admissions, deletions = horizon if isinstance(horizon, tuple) else (horizon, horizon)
+    return certify_selection(
+        retained.contents().keys, retained.alpha(), retained.problem, admissions=admissions, deletions=deletions
+    )
+
+
+def document(retained: Retained, removed: Receipt | None, chosen: SelectionCertificate | None) -> Json:
+    """Return the certificate of the state for the checker. Raises InvalidInput for a receipt of another state."""
+    held = retained.contents()
+    if removed is not None and removed.n_after != len(held.ids):
+        raise InvalidInput(f"the receipt led to {removed.n_after} records, the memory holds {len(held.ids)}")
+    digest, root = retained.digest()
+    return build(
+        held.keys,
+        retained.alpha(),
+        optimality(retained),
+        Commitment(held.values.shape[1], root.hex(), digest),
+        selection=chosen,
+        removal=None if removed is None else Removal(removed.count, removed.exact_relative_to, _ERASED),
+    )
