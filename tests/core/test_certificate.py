@@ -54,8 +54,9 @@ def moved_about(alpha: Array, cap: float, moves: list[tuple[int, int, float]]) -
     """Return the coefficients after moving mass between pairs, staying inside the box."""
     alpha = alpha.copy()
     for i, j, share in moves:
-        mass = share * min(alpha[i], cap - alpha[j])
-        alpha[i], alpha[j] = max(0.0, alpha[i] - mass), min(cap, alpha[j] + mass)
+        mass = share * min(alpha[i], cap - alpha[j]) * (i != j)
+        alpha[i] = max(0.0, alpha[i] - mass)
+        alpha[j] = min(cap, alpha[j] + mass)
     return alpha
 
 
@@ -80,8 +81,8 @@ SHARES = st.sampled_from([1e-16, 1e-13, 1e-9, 1e-6, 1e-3, 0.1, 0.5, 1.0])
 MOVES = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99), SHARES), max_size=4)
 
 
-@settings(max_examples=examples(150))
-@given(problems(most=6), MOVES, st.sampled_from([0.0, 0.0, 1e-16, -3e-14, 9e-13]), st.sampled_from([0.0, 1e-9, -0.1]))
+@settings(max_examples=examples(100))
+@given(problems(most=5), MOVES, st.sampled_from([0.0, 0.0, 1e-16, -3e-14, 9e-13]), st.sampled_from([0.0, 1e-9, -0.1]))
 def test_every_bound_holds_for_any_coefficients_on_the_simplex(
     drawn: tuple[Array, Setting], moves: list[tuple[int, int, float]], slip: float, off: float
 ) -> None:
@@ -95,8 +96,8 @@ def test_every_bound_holds_for_any_coefficients_on_the_simplex(
     assert_sound(found, distance(alpha, found.offset, optimum, setting), optimum, setting)
 
 
-@settings(max_examples=examples(100))
-@given(problems(most=6))
+@settings(max_examples=examples(50))
+@given(problems(most=5))
 def test_the_gap_is_close_to_the_true_gap_where_it_is_large(drawn: tuple[Array, Setting]) -> None:
     keys, setting = drawn
     if len(keys) < fewest(setting.C) or setting.C * len(keys) < 1.2:

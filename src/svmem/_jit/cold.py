@@ -27,8 +27,8 @@ from svmem._jit.work import (
 def sum_bound(w):
     """Recompute the doubled sums over the bound set, node by node."""
     n = w.count[NODES]
-    w.sum_high[:n] = 0.0
-    w.sum_low[:n] = 0.0
+    for i in range(n):
+        w.sum_high[i] = w.sum_low[i] = 0.0
     w.count[BOUND_RECORDS] = 0
     row = np.empty(n)
     for i in range(n):
@@ -64,7 +64,8 @@ def rebuild(w):
 def grad_of_masses(w, nodes):
     """Write f + ridge alpha - kappa/2 into grad for the masses of the given nodes, all other masses being zero."""
     n = w.count[NODES]
-    w.grad[:n] = -w.half[:n]
+    for i in range(n):
+        w.grad[i] = -w.half[i]
     row = np.empty(n)
     for j in nodes:
         node_row(w, j, row)

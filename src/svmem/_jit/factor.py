@@ -38,6 +38,22 @@ def add_multiple(target, factor, x):
 
 
 @njit(cache=True, nogil=True)
+def copy(target, x):
+    """Copy x into target, first entry first."""
+    for k in range(target.shape[0]):
+        target[k] = x[k]
+
+
+@njit(cache=True, nogil=True)
+def total(x):
+    """Return the sum, first entry first."""
+    t = 0.0
+    for k in range(x.shape[0]):
+        t += x[k]
+    return t
+
+
+@njit(cache=True, nogil=True)
 def solve_lower(chol, s, x):
     """Replace x[:s] by the solution y of U'y = x."""
     for j in range(s):
@@ -73,10 +89,8 @@ def append(chol, s, column, diagonal, floor):
 def remove(chol, s, position, carry):
     """Take row and column `position` out of A by Givens rotations; the others keep their order. `carry` is scratch."""
     for i in range(position):
-        row = chol[i]
-        for j in range(position, s - 1):
-            row[j] = row[j + 1]
-    carry[position : s - 1] = chol[position, position + 1 : s]
+        copy(chol[i, position : s - 1], chol[i, position + 1 : s])
+    copy(carry[position : s - 1], chol[position, position + 1 : s])
     for i in range(position, s - 1):
         length = math.hypot(carry[i], chol[i + 1, i + 1])
         cosine, sine = carry[i] / length, chol[i + 1, i + 1] / length
@@ -93,7 +107,7 @@ def remove(chol, s, position, carry):
 def factorise(gram, ridge, s, chol, floor):
     """Write into chol the factor of gram + diag(ridge). Return the number of columns done: s if every pivot exceeds floor."""
     for i in range(s):
-        chol[i, i:s] = gram[i, i:s]
+        copy(chol[i, i:s], gram[i, i:s])
         chol[i, i] += ridge[i]
     for i in range(s):
         if not chol[i, i] > floor:

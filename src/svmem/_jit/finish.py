@@ -12,7 +12,7 @@ from numba import njit
 
 from svmem._jit import doubled
 from svmem._jit.canonical import solve_canonically
-from svmem._jit.factor import dot, solve_lower
+from svmem._jit.factor import dot, solve_lower, total
 from svmem._jit.refine import GRID, refine, round_doubled
 from svmem._jit.settle import price, solve_margin
 from svmem._jit.work import (
@@ -24,6 +24,7 @@ from svmem._jit.work import (
     IN_MARGIN,
     LOW,
     MARGIN,
+    NEAR,
     NODES,
     OFFSET,
     OFFSET_LOW,
@@ -40,7 +41,6 @@ from svmem._jit.work import (
     node_row,
 )
 
-NEAR = 1e-10  # inequalities this close to equality, relative to the largest kernel value, are decided in doubled arithmetic
 LIMIT = 200  # changes of the partition at ties before the solver gives up
 
 
@@ -71,7 +71,7 @@ def curvature(w, node):
         drift -= column[k] * w.small[ONES, k]
     solve_lower(w.chol, s, column)
     pivot = 2.0 * w.half[node] + w.real[RIDGE] / w.mult[node] - dot(column[:s], column[:s])
-    return max(pivot, w.real[RIDGE] / w.mult[node]) + drift * drift / w.small[ONES, :s].sum()
+    return max(pivot, w.real[RIDGE] / w.mult[node]) + drift * drift / total(w.small[ONES, :s])
 
 
 @njit(cache=True, nogil=True)

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from svmem._jit import doubled
-from svmem._jit.factor import add_multiple, solve_lower, solve_upper
+from svmem._jit.factor import add_multiple, solve_lower, solve_upper, total
 from svmem._jit.settle import free_mass
 from svmem._jit.work import (
     CAP,
@@ -86,7 +86,7 @@ def correct(w, short):
         change[k] = w.small[RES, k] + w.small[RES_LOW, k]
     solve_lower(w.chol, s, change)
     solve_upper(w.chol, s, change)
-    offset = (short - change.sum()) / ones.sum()
+    offset = (short - total(change)) / total(ones)
     add_multiple(change, offset, ones)
     w.real[OFFSET], w.real[OFFSET_LOW] = doubled.add(w.real[OFFSET], w.real[OFFSET_LOW], offset, 0.0)
     largest = 0.0

@@ -49,7 +49,8 @@ def kernel_row(code, scale, x, xt, n, out):
     For a precomputed Gram matrix x is its row and is copied.
     """
     if code == PRECOMPUTED:
-        out[:n] = x[:n]
+        for j in range(n):
+            out[j] = x[j]
         return
     for start in range(0, n, BLOCK):
         part = out[start : min(start + BLOCK, n)]

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from svmem._jit import doubled
-from svmem._jit.factor import add_multiple, solve_lower, solve_upper
+from svmem._jit.factor import add_multiple, solve_lower, solve_upper, total
 from svmem._jit.work import (
     BOUND,
     BOUND_RECORDS,
@@ -61,7 +61,7 @@ def solve_margin(w):
     solve_lower(w.chol, s, ones)
     solve_upper(w.chol, s, ones)
     free, _ = free_mass(w)
-    offset = (free - x[:s].sum()) / ones[:s].sum()
+    offset = (free - total(x[:s])) / total(ones[:s])
     add_multiple(x[:s], offset, ones[:s])
     w.real[OFFSET] = offset
 

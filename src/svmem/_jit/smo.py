@@ -62,8 +62,11 @@ def smo(w, tolerance, limit, cache):
     ridge = w.real[RIDGE] / w.mult[:n]
     cap = w.real[CAP] * w.mult[:n]
     diagonal = 2.0 * w.half[:n] + ridge
-    where, owner = np.full(n, -1), np.full(cache.shape[0], -1)
-    hand = np.array([0, -1])
+    where, owner, hand = np.empty(n, np.int64), np.empty(cache.shape[0], np.int64), np.zeros(2, np.int64)
+    for k in range(n):
+        where[k] = -1
+    for k in range(cache.shape[0]):
+        owner[k] = -1
     for iteration in range(limit):
         i = first_of_pair(grad, mass, cap)
         if i < 0:

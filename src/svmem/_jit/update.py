@@ -1,17 +1,16 @@
-"""Changes of the retained set: nodes that arrive, grow, shrink or leave, followed by the way back to the optimum."""
+"""Changes of the retained set: nodes that arrive, grow, shrink or leave. `settle` and `finish` lead back to the optimum."""
 
 import numpy as np
 from numba import njit
 
 from svmem._jit import doubled
-from svmem._jit.finish import NEAR, finish
-from svmem._jit.settle import settle
 from svmem._jit.work import (
     BOUND,
     BOUND_RECORDS,
     CAP,
     IN_MARGIN,
     MARGIN,
+    NEAR,
     NODES,
     OFFSET,
     OK,
@@ -121,21 +120,3 @@ def change(w, nodes, mults, arrivals):
         if mults[i] == 0.0:
             detach(w, nodes[i])
     return OK, touched
-
-
-@njit(cache=True, nogil=True)
-def optimise(w, limit):
-    """Settle and finish. Return (code, offset)."""
-    code = settle(w, limit)
-    if code != OK:
-        return code, 0.0
-    return finish(w)
-
-
-@njit(cache=True, nogil=True)
-def update(w, nodes, mults, arrivals, limit, offset):
-    """Change the retained set and return to the canonical optimum. Return (code, offset)."""
-    code, touched = change(w, nodes, mults, arrivals)
-    if code != OK or not touched:
-        return code, offset
-    return optimise(w, limit)

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from svmem._jit import doubled
-from svmem._jit.factor import append, remove
+from svmem._jit.factor import append, copy, remove
 from svmem._jit.rows import kernel_row
 
 RESERVE, MARGIN, BOUND = 0, 1, 2  # values of `zone`
@@ -18,6 +18,9 @@ NODES, IN_MARGIN, BOUND_RECORDS, CODE, SUM_UPDATES = 0, 1, 2, 3, 4  # places in 
 # Places in `real`; HALF_STEP: a coefficient this close to C is C.
 CAP, RIDGE, SCALE, TOTAL, TOTAL_LOW, OFFSET, OFFSET_LOW, SIZE, HALF_STEP = 0, 1, 2, 3, 4, 5, 6, 7, 8
 TARGET, ONES, HIGH, LOW, RES, RES_LOW, TEMP, RIDGES = 0, 1, 2, 3, 4, 5, 6, 7  # rows of `small`
+
+# Inequalities this close to equality, relative to the largest kernel value, are decided in doubled arithmetic.
+NEAR = 1e-10
 
 
 class Work(NamedTuple):
@@ -73,12 +76,13 @@ def refactor(w):
     high = np.zeros((s, s))
     low = np.zeros((s, s))
     for i in range(s):
-        high[i, i:s] = w.gram[i, i:s]
+        copy(high[i, i:s], w.gram[i, i:s])
         node = w.margin[i]
         high[i, i], low[i, i] = doubled.two_sum(w.gram[i, i], w.real[RIDGE] / w.mult[node])
     done = doubled_cholesky(high, low)
     if done:
-        w.chol[:s, :s] = high
+        for i in range(s):
+            copy(w.chol[i, :s], high[i])
     return done
 
 
@@ -149,11 +153,9 @@ def leave_margin(w, position, zone):
     w.place[node] = -1
     remove(w.chol, s, position, w.small[TEMP])
     for i in range(s):
-        row = w.gram[i]
-        for j in range(position, s - 1):
-            row[j] = row[j + 1]
+        copy(w.gram[i, position : s - 1], w.gram[i, position + 1 : s])
     for i in range(position, s - 1):
-        w.gram[i, : s - 1] = w.gram[i + 1, : s - 1]
+        copy(w.gram[i, : s - 1], w.gram[i + 1, : s - 1])
         w.margin[i] = w.margin[i + 1]
         w.slot[i] = w.slot[i + 1]
         w.place[w.margin[i]] = i

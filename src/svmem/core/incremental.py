@@ -7,8 +7,10 @@ import numpy as np
 
 from svmem._jit import work as jit
 from svmem._jit.cold import grad_of_masses, rebuild
+from svmem._jit.finish import finish
 from svmem._jit.rows import PRECOMPUTED, self_kernel
-from svmem._jit.update import optimise, update
+from svmem._jit.settle import settle
+from svmem._jit.update import change
 from svmem.core.buffers import allocate, resize
 from svmem.core.cold import start
 from svmem.core.problem import Problem
@@ -163,9 +165,10 @@ class WorkingSet:
                 self.offset = collecting_offset(self._work, self.records)
             return
         self._work = resize(work, 0, int(count[jit.IN_MARGIN]) + len(nodes) + 4)
-        code, offset = update(self._work, nodes, values, arrivals, self._limit(), self.offset)
+        code, touched = change(self._work, nodes, values, arrivals)
         self._renumber(nodes, values)
-        self._conclude(code, offset, repair=True)
+        if touched:
+            self._optimise(code, repair=True)
 
     def _set_plainly(self, nodes: Ids, values: np.ndarray, arrivals: int) -> None:
         """Change the columns without solving; the caller solves from nothing."""
@@ -195,26 +198,29 @@ class WorkingSet:
     def _limit(self) -> int:
         return 1000 + 20 * int(self._work.count[jit.NODES])
 
-    def _conclude(self, code: int, offset: float, *, repair: bool) -> None:
-        """Follow up what the compiled solver said: make room and go on, repair by a cold solve, or raise."""
-        while code == jit.FULL:
+    def _optimise(self, code: int = jit.OK, *, repair: bool) -> None:
+        """Return to the canonical optimum, making room where it lacks; a failure is repaired by a cold solve, or raised."""
+        while True:
+            if code == jit.OK:
+                code = settle(self._work, self._limit())
+            if code == jit.OK:
+                code, offset = finish(self._work)
+                if code == jit.OK:
+                    self.offset = offset
+                    return
+            if code != jit.FULL:
+                break
             self._work = resize(self._work, 0, self._work.margin.shape[0] + 2)
-            code, offset = optimise(self._work, self._limit())
-        if code == jit.OK:
-            self.offset = offset
-        elif repair:
-            self.repairs += 1
-            self._solve_cold()
-        else:
+            code = jit.OK
+        if not repair:
             raise SolverError(_FAILED[code].format(ridge=self.problem.ridge))
+        self.repairs += 1
+        self._solve_cold()
 
     def _solve_cold(self) -> None:
         margin = start(self._work, self.problem)
         self._work = resize(self._work, 0, margin + 16)
-        code = rebuild(self._work)
-        if code != jit.OK:
-            self._conclude(code, 0.0, repair=False)
-        self._conclude(*optimise(self._work, self._limit()), repair=False)
+        self._optimise(rebuild(self._work), repair=False)
 
     def _undo(self, handles: Ids) -> None:
         """Take back an insertion that could not be solved."""

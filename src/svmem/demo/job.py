@@ -81,13 +81,13 @@ def run_on(hours: Hours, source: Source, output: Path, settings: Settings, steps
         of_stay, growth_of_stay = grow(stay, Problem.from_nu(protocol.nu, len(stay), problem.kernel), 1, advance)
     patient = patient_with_most_hours(cohort)
     with steps.step("one patient withdrawn", 3) as advance:
-        withdrawal = withdraw(memory, cohort, patient, advance)
+        withdrawal, receipt = withdraw(memory, cohort, patient, advance)
     audit = AuditProtocol(seed=settings.seed, trials=settings.trials)
     with steps.step("small deletions", audit.trials) as advance:
         trials = audit_deletions(hours, audit, advance)
     others = cohort.patient != patient
     with steps.step("certificate, checked independently", 5) as advance:
-        certificate = memory.certificate()
+        certificate = memory.certificate(removed=receipt)
         advance(1)
         proof = prove(certificate, cohort.keys[others], cohort.values[others], output, advance)
         memory.save(output / "memory.svmem")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from svmem.demo.hours import Hours
+from svmem.core.receipt import Receipt
 from svmem.memory import Memory
 
 __all__ = ["Withdrawal", "patient_with_most_hours", "withdraw"]
@@ -38,13 +39,15 @@ def patient_with_most_hours(hours: Hours) -> str:
     return str(names[counts.argmax()])
 
 
-def withdraw(memory: Memory, hours: Hours, patient: str, advance: Callable[[int], None] = lambda _: None) -> Withdrawal:
+def withdraw(
+    memory: Memory, hours: Hours, patient: str, advance: Callable[[int], None] = lambda _: None
+) -> tuple[Withdrawal, Receipt]:
     """Forget the patient in `memory`, which holds `hours`, and compare with a fresh memory of the others."""
     others = hours.patient != patient
     queries = hours.keys[others]
     score_before, readout_before = memory.score(queries), memory.read(queries)
     start = time.perf_counter()
-    memory.forget(owner=patient)
+    receipt = memory.forget(owner=patient)
     forget_s = time.perf_counter() - start
     advance(1)
 
@@ -54,7 +57,7 @@ def withdraw(memory: Memory, hours: Hours, patient: str, advance: Callable[[int]
     refit_s = time.perf_counter() - start
     advance(1)
     score, readout = memory.score(queries), memory.read(queries)
-    return Withdrawal(
+    found = Withdrawal(
         hours=int((~others).sum()),
         hours_left=len(memory),
         forget_s=forget_s,
@@ -67,3 +70,4 @@ def withdraw(memory: Memory, hours: Hours, patient: str, advance: Callable[[int]
         score_moved=float(np.abs(score - score_before).max()),
         readout_moved=float(np.abs(readout - readout_before).max()),
     )
+    return found, receipt

@@ -1,0 +1,1 @@
+"""Measured figures as commands: `python -m benchmarks.audit` and `python -m benchmarks.deletion`."""
