@@ -13,15 +13,18 @@ from svmem._jit.work import (
     BOUND,
     CAP,
     CODE,
+    HALF,
     HIGH,
-    IN_MARGIN,
     LOW,
     MARGIN,
+    MULT,
     NODES,
     OFFSET,
     OFFSET_LOW,
+    PLACE,
     RIDGE,
     SCALE,
+    ZONE,
     doubled_cholesky,
 )
 
@@ -32,7 +35,7 @@ def precedes(w, a, b):
     for c in range(w.xt.shape[0]):
         if w.xt[c, a] != w.xt[c, b]:
             return w.xt[c, a] < w.xt[c, b]
-    return w.mult[a] < w.mult[b]
+    return w.node[MULT, a] < w.node[MULT, b]
 
 
 @njit(cache=True, nogil=True)
@@ -41,7 +44,7 @@ def ordered_nodes(w, zone):
     nodes = np.empty(w.count[NODES], np.int64)
     size = 0
     for node in range(w.count[NODES]):
-        if w.zone[node] == zone:
+        if w.tag[ZONE, node] == zone:
             low, high = 0, size
             while low < high:
                 middle = (low + high) // 2
@@ -79,11 +82,11 @@ def right_hand_side(w, margin, features):
         else:
             kernel_row(w.count[CODE], w.real[SCALE], point, features, s, row)
         for k in range(s):
-            p, e = doubled.two_product(w.mult[node], row[k])
+            p, e = doubled.two_product(w.node[MULT, node], row[k])
             high[k], low[k] = doubled.add(high[k], low[k], p, e)
     for k in range(s):
         p, e = doubled.multiply(high[k], low[k], -w.real[CAP], 0.0)
-        high[k], low[k] = doubled.add(w.half[margin[k]], 0.0, p, e)
+        high[k], low[k] = doubled.add(w.node[HALF, margin[k]], 0.0, p, e)
     return high, low
 
 
@@ -95,8 +98,8 @@ def factor_of(w, margin):
     for i in range(s):
         node = margin[i]
         for j in range(i, s):
-            high[i, j] = w.gram[w.place[node], w.place[margin[j]]]
-        high[i, i], low[i, i] = doubled.two_sum(high[i, i], w.real[RIDGE] / w.mult[node])
+            high[i, j] = w.gram[w.tag[PLACE, node], w.tag[PLACE, margin[j]]]
+        high[i, i], low[i, i] = doubled.two_sum(high[i, i], w.real[RIDGE] / w.node[MULT, node])
     return high, low, doubled_cholesky(high, low)
 
 
@@ -128,7 +131,7 @@ def doubled_sum(high, low):
 
 @njit(cache=True, nogil=True)
 def solve_canonically(w):
-    """Write the doubled masses into small[HIGH], small[LOW] and the doubled offset. False if A is not positive definite."""
+    """Write the doubled masses and offset where `refine` does. False if A is not positive definite."""
     margin = ordered_nodes(w, MARGIN)
     u, u_low, positive = factor_of(w, margin)
     if not positive:
@@ -144,7 +147,7 @@ def solve_canonically(w):
     offset, offset_low = doubled.divide(a, a_low, b, b_low)
     for k in range(x.shape[0]):
         p, e = doubled.multiply(offset, offset_low, ones[k], ones_low[k])
-        place = w.place[margin[k]]
+        place = w.tag[PLACE, margin[k]]
         w.small[HIGH, place], w.small[LOW, place] = doubled.add(x[k], x_low[k], p, e)
     w.real[OFFSET], w.real[OFFSET_LOW] = offset, offset_low
     return True

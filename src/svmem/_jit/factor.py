@@ -71,8 +71,9 @@ def solve_upper(chol, s, x):
 
 @njit(cache=True, nogil=True)
 def append(chol, s, column, diagonal, floor):
-    """Add a row and column to A; `column` (s,) is overwritten. Return False, with U as it was, if the pivot is not above floor.
+    """Add a row and column to A. Return False, with U as it was, if the pivot is not above floor.
 
+    `column` (s,) is overwritten.
     The pivot is the squared distance of the new feature vector to the span of the others, plus ridge: never clamped.
     """
     solve_lower(chol, s, column)
@@ -105,7 +106,7 @@ def remove(chol, s, position, carry):
 
 @njit(cache=True, nogil=True)
 def factorise(gram, ridge, s, chol, floor):
-    """Write into chol the factor of gram + diag(ridge). Return the number of columns done: s if every pivot exceeds floor."""
+    """Write into chol the factor of gram + diag(ridge). Return how many pivots exceed floor, s if all."""
     for i in range(s):
         copy(chol[i, i:s], gram[i, i:s])
         chol[i, i] += ridge[i]

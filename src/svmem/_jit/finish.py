@@ -1,6 +1,6 @@
-"""From an optimum up to rounding to the canonical state: exact decisions at ties, refined masses, rounded coefficients.
+"""From an optimum up to rounding to the canonical state: exact decisions at ties, refined and rounded coefficients.
 
-The optimum is unique, so the partition {0 < alpha < C}, {alpha = C}, {alpha = 0} is too. A margin node whose coefficient
+The optimum is unique, so the partition {0 < alpha < C}, {alpha = C}, {alpha = 0} is too. A margin node whose value
 rounds to 0 or C belongs to the reserve or the bound; a node outside that would get a coefficient off its bound belongs
 to the margin. Both are decided with doubled arithmetic, far below the rounding of float64, until nothing changes.
 """
@@ -16,15 +16,21 @@ from svmem._jit.factor import dot, solve_lower, total
 from svmem._jit.refine import GRID, refine, round_doubled
 from svmem._jit.settle import price, solve_margin
 from svmem._jit.work import (
+    ALPHA,
     BOUND,
     CAP,
     FULL,
+    GRAD,
+    HALF,
     HALF_STEP,
     HIGH,
     IN_MARGIN,
     LOW,
     MARGIN,
+    MASS,
+    MULT,
     NEAR,
+    NODE_AT,
     NODES,
     OFFSET,
     OFFSET_LOW,
@@ -34,8 +40,12 @@ from svmem._jit.work import (
     RIDGE,
     SINGULAR,
     SIZE,
+    SLOT,
     STALLED,
+    SUM_HIGH,
+    SUM_LOW,
     TEMP,
+    ZONE,
     enter_margin,
     leave_margin,
     node_row,
@@ -46,32 +56,32 @@ LIMIT = 200  # changes of the partition at ties before the solver gives up
 
 @njit(cache=True, nogil=True)
 def slack(w, node):
-    """Return f + ridge alpha - kappa/2 of a node outside the margin, less the offset when there is a margin, doubled."""
-    a, a_low = doubled.multiply(w.sum_high[node], w.sum_low[node], w.real[CAP], 0.0)
-    a, a_low = doubled.add(a, a_low, -w.half[node], 0.0)
-    p, e = doubled.two_product(w.real[RIDGE] / w.mult[node], w.mass[node])
+    """Return the doubled f + ridge alpha - kappa/2 outside the margin, less the offset if a margin is there."""
+    a, a_low = doubled.multiply(w.node[SUM_HIGH, node], w.node[SUM_LOW, node], w.real[CAP], 0.0)
+    a, a_low = doubled.add(a, a_low, -w.node[HALF, node], 0.0)
+    p, e = doubled.two_product(w.real[RIDGE] / w.node[MULT, node], w.node[MASS, node])
     a, a_low = doubled.add(a, a_low, p, e)
     s = w.count[IN_MARGIN]
     if s == 0:
         return a, a_low
     for k in range(s):
-        p, e = doubled.multiply(w.small[HIGH, k], w.small[LOW, k], w.rows[w.slot[k], node], 0.0)
+        p, e = doubled.multiply(w.small[HIGH, k], w.small[LOW, k], w.rows[w.order[SLOT, k], node], 0.0)
         a, a_low = doubled.add(a, a_low, p, e)
     return doubled.add(a, a_low, -w.real[OFFSET], -w.real[OFFSET_LOW])
 
 
 @njit(cache=True, nogil=True)
 def curvature(w, node):
-    """Return the second derivative of half the objective when the node's mass grows and the margin keeps to its optimum."""
+    """Return the second derivative of half the objective in a node's mass, the margin keeping to its optimum."""
     s = w.count[IN_MARGIN]
     column = w.small[TEMP]
     drift = 1.0
     for k in range(s):
-        column[k] = w.rows[w.slot[k], node]
+        column[k] = w.rows[w.order[SLOT, k], node]
         drift -= column[k] * w.small[ONES, k]
     solve_lower(w.chol, s, column)
-    pivot = 2.0 * w.half[node] + w.real[RIDGE] / w.mult[node] - dot(column[:s], column[:s])
-    return max(pivot, w.real[RIDGE] / w.mult[node]) + drift * drift / total(w.small[ONES, :s])
+    pivot = 2.0 * w.node[HALF, node] + w.real[RIDGE] / w.node[MULT, node] - dot(column[:s], column[:s])
+    return max(pivot, w.real[RIDGE] / w.node[MULT, node]) + drift * drift / total(w.small[ONES, :s])
 
 
 @njit(cache=True, nogil=True)
@@ -86,26 +96,26 @@ def worst_outside(w):
     worst, node = 0.0, -1
     near = NEAR * w.real[SIZE]
     for i in range(w.count[NODES]):
-        sign = 1.0 if w.zone[i] == RESERVE else -1.0
-        if w.zone[i] != MARGIN and sign * (w.grad[i] - w.real[OFFSET]) < near:
+        sign = 1.0 if w.tag[ZONE, i] == RESERVE else -1.0
+        if w.tag[ZONE, i] != MARGIN and sign * (w.node[GRAD, i] - w.real[OFFSET]) < near:
             h, _ = slack(w, i)
             if sign * h < 0.0:
-                move = -sign * h / (curvature(w, i) * w.mult[i])
-                if move > worst and leaves_its_bound(w, w.zone[i], move):
+                move = -sign * h / (curvature(w, i) * w.node[MULT, i])
+                if move > worst and leaves_its_bound(w, w.tag[ZONE, i], move):
                     worst, node = move, i
     return node
 
 
 @njit(cache=True, nogil=True)
 def without_margin(w):
-    """Set the offset when the margin is empty; return the pair (reserve, bound) that should exchange mass, or (-1, -1)."""
+    """Set the offset of an empty margin; return the pair (reserve, bound) that should exchange mass, or (-1, -1)."""
     lowest, low, low_rest = -1, math.inf, 0.0
     highest, high, high_rest = -1, -math.inf, 0.0
     for i in range(w.count[NODES]):
         a, b = slack(w, i)
-        if w.zone[i] == RESERVE and (a < low or (a == low and b < low_rest)):
+        if w.tag[ZONE, i] == RESERVE and (a < low or (a == low and b < low_rest)):
             lowest, low, low_rest = i, a, b
-        elif w.zone[i] == BOUND and (a > high or (a == high and b > high_rest)):
+        elif w.tag[ZONE, i] == BOUND and (a > high or (a == high and b > high_rest)):
             highest, high, high_rest = i, a, b
     w.real[OFFSET], w.real[OFFSET_LOW] = high, high_rest
     if lowest < 0:
@@ -115,11 +125,22 @@ def without_margin(w):
         return -1, -1
     row = np.empty(w.count[NODES])
     node_row(w, lowest, row)
-    bend = 2.0 * (w.half[lowest] + w.half[highest] - row[highest])
-    bend += w.real[RIDGE] * (1.0 / w.mult[lowest] + 1.0 / w.mult[highest])
+    bend = 2.0 * (w.node[HALF, lowest] + w.node[HALF, highest] - row[highest])
+    bend += w.real[RIDGE] * (1.0 / w.node[MULT, lowest] + 1.0 / w.node[MULT, highest])
     move = gain / bend
-    visible = leaves_its_bound(w, RESERVE, move / w.mult[lowest]) or leaves_its_bound(w, BOUND, move / w.mult[highest])
+    visible = leaves_its_bound(w, RESERVE, move / w.node[MULT, lowest]) or leaves_its_bound(
+        w, BOUND, move / w.node[MULT, highest]
+    )
     return (lowest, highest) if visible else (-1, -1)
+
+
+@njit(cache=True, nogil=True)
+def per_record(w, position):
+    """Return the doubled coefficient of one record of the margin node at a position."""
+    mult = w.node[MULT, w.order[NODE_AT, position]]
+    if mult == 1.0:
+        return w.small[HIGH, position], w.small[LOW, position]
+    return doubled.divide(w.small[HIGH, position], w.small[LOW, position], mult, 0.0)
 
 
 @njit(cache=True, nogil=True)
@@ -128,7 +149,7 @@ def snap(w):
     cap = w.real[CAP]
     worst, position, zone = 0.0, -1, RESERVE
     for k in range(w.count[IN_MARGIN]):
-        a, a_low = doubled.divide(w.small[HIGH, k], w.small[LOW, k], w.mult[w.margin[k]], 0.0)
+        a, a_low = per_record(w, k)
         below = 0.5 * GRID - a
         above = w.real[HALF_STEP] + ((a - cap) + a_low)
         if below >= 0.0 and (position < 0 or below > worst):
@@ -143,22 +164,22 @@ def snap(w):
 @njit(cache=True, nogil=True)
 def write_alpha(w, error):
     """Write the rounded coefficients of all nodes and return the rounded offset and whether every rounding is sure."""
-    alpha = w.alpha
+    alpha = w.node[ALPHA]
     for i in range(w.count[NODES]):
-        alpha[i] = w.real[CAP] if w.zone[i] == BOUND else 0.0
+        alpha[i] = w.real[CAP] if w.tag[ZONE, i] == BOUND else 0.0
     offset, certain = round_doubled(w.real[OFFSET], w.real[OFFSET_LOW], error)
     for k in range(w.count[IN_MARGIN]):
-        node = w.margin[k]
-        a, a_low = doubled.divide(w.small[HIGH, k], w.small[LOW, k], w.mult[node], 0.0)
+        node = w.order[NODE_AT, k]
+        a, a_low = per_record(w, k)
         alpha[node], sure = round_doubled(a, a_low, error)
         certain = certain and sure
-        w.mass[node] = alpha[node] * w.mult[node]
+        w.node[MASS, node] = alpha[node] * w.node[MULT, node]
     return offset, certain
 
 
 @njit(cache=True, nogil=True)
 def refined(w):
-    """Find the doubled masses of the present margin. Return their error: 0 from the canonical order, infinity if singular."""
+    """Find the doubled masses of the margin. Return their error: 0 from the canonical order, infinity if singular."""
     error = refine(w)
     if error < math.inf:
         return error
@@ -175,7 +196,7 @@ def finish(w):
             if changed:
                 solve_margin(w)
                 for k in range(w.count[IN_MARGIN]):
-                    w.mass[w.margin[k]] = w.small[0, k]
+                    w.node[MASS, w.order[NODE_AT, k]] = w.small[0, k]
                 price(w)
             error = refined(w)
             if error == math.inf:
@@ -194,7 +215,7 @@ def finish(w):
                 offset, _ = write_alpha(w, 0.0)
             return OK, offset
         changed = True
-        if w.count[IN_MARGIN] + 2 > w.margin.shape[0]:
+        if w.count[IN_MARGIN] + 2 > w.order.shape[1]:
             return FULL, 0.0
         code = enter_margin(w, first)
         if second >= 0:

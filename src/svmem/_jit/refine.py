@@ -15,17 +15,22 @@ from svmem._jit.factor import add_multiple, solve_lower, solve_upper, total
 from svmem._jit.settle import free_mass
 from svmem._jit.work import (
     CAP,
+    HALF,
     HIGH,
     IN_MARGIN,
     LOW,
+    MASS,
+    MULT,
+    NODE_AT,
     OFFSET,
     OFFSET_LOW,
     ONES,
     RES,
     RES_LOW,
     RIDGE,
-    RIDGES,
     SIZE,
+    SUM_HIGH,
+    SUM_LOW,
     SUM_UPDATES,
     TEMP,
 )
@@ -44,11 +49,11 @@ def residual(w):
     high, low = w.small[RES, :s], w.small[RES_LOW, :s]
     x, x_low = w.small[HIGH, :s], w.small[LOW, :s]
     for k in range(s):
-        node = w.margin[k]
-        g, g_low = doubled.multiply(w.sum_high[node], w.sum_low[node], -w.real[CAP], 0.0)
-        h, h_low = doubled.add(w.half[node], 0.0, w.real[OFFSET], w.real[OFFSET_LOW])
+        node = w.order[NODE_AT, k]
+        g, g_low = doubled.multiply(w.node[SUM_HIGH, node], w.node[SUM_LOW, node], -w.real[CAP], 0.0)
+        h, h_low = doubled.add(w.node[HALF, node], 0.0, w.real[OFFSET], w.real[OFFSET_LOW])
         h, h_low = doubled.add(h, h_low, g, g_low)
-        g, g_low = doubled.multiply(x[k], x_low[k], -(w.real[RIDGE] / w.mult[node]), 0.0)
+        g, g_low = doubled.multiply(x[k], x_low[k], -(w.real[RIDGE] / w.node[MULT, node]), 0.0)
         high[k], low[k] = doubled.add(h, h_low, g, g_low)
     free, free_low = free_mass(w)
     for j in range(s):
@@ -79,7 +84,7 @@ def subtract_column(high, low, column, x, x_low):
 
 @njit(cache=True, nogil=True)
 def correct(w, short):
-    """Add the solution for the present residual to the doubled masses and offset. Return the largest change of a mass."""
+    """Add the solution for the residual to the doubled masses and offset. Return the largest change of a mass."""
     s = w.count[IN_MARGIN]
     change, ones = w.small[TEMP, :s], w.small[ONES, :s]
     for k in range(s):
@@ -105,7 +110,7 @@ def refine(w):
     s = w.count[IN_MARGIN]
     norm = 0.0
     for k in range(s):
-        w.small[HIGH, k] = w.mass[w.margin[k]]
+        w.small[HIGH, k] = w.node[MASS, w.order[NODE_AT, k]]
         w.small[LOW, k] = 0.0
         norm = max(norm, w.small[HIGH, k])
     w.real[OFFSET_LOW] = 0.0
@@ -126,7 +131,7 @@ def refine(w):
 
 @njit(cache=True, nogil=True)
 def round_doubled(high, low, error):
-    """Return (high + low) rounded to float64, or to a multiple of GRID where that is coarser, and whether it is sure."""
+    """Return (high + low) rounded to float64, or to GRID where that is coarser, and whether that is sure."""
     fraction, exponent = math.frexp(abs(high))
     if fraction == 0.5 and high * low < 0.0:  # just under a power of two, where floats lie closer
         exponent -= 1

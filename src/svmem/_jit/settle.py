@@ -14,8 +14,13 @@ from svmem._jit.work import (
     BOUND_RECORDS,
     CAP,
     FULL,
+    GRAD,
+    HALF,
     IN_MARGIN,
     MARGIN,
+    MASS,
+    MULT,
+    NODE_AT,
     NODES,
     OFFSET,
     OK,
@@ -23,10 +28,13 @@ from svmem._jit.work import (
     RESERVE,
     RIDGE,
     SIZE,
+    SLOT,
     STALLED,
+    SUM_HIGH,
     TARGET,
     TOTAL,
     TOTAL_LOW,
+    ZONE,
     enter_margin,
     leave_margin,
 )
@@ -53,8 +61,8 @@ def solve_margin(w):
     x = w.small[TARGET]
     ones = w.small[ONES]
     for k in range(s):
-        node = w.margin[k]
-        x[k] = w.half[node] - w.real[CAP] * w.sum_high[node]
+        node = w.order[NODE_AT, k]
+        x[k] = w.node[HALF, node] - w.real[CAP] * w.node[SUM_HIGH, node]
         ones[k] = 1.0
     solve_lower(w.chol, s, x)
     solve_upper(w.chol, s, x)
@@ -68,13 +76,13 @@ def solve_margin(w):
 
 @njit(cache=True, nogil=True)
 def step(w):
-    """Go to the optimum on the margin, or to the first cap or zero on the way. Return (it got there, some mass moved)."""
+    """Go to the optimum on the margin, or to the first bound on the way. Return (it got there, some mass moved)."""
     s = w.count[IN_MARGIN]
     target = w.small[TARGET]
     length, blocking, zone = 1.0, -1, RESERVE
     for k in range(s):
-        node = w.margin[k]
-        mass, cap = w.mass[node], w.mult[node] * w.real[CAP]
+        node = w.order[NODE_AT, k]
+        mass, cap = w.node[MASS, node], w.node[MULT, node] * w.real[CAP]
         way = target[k] - mass
         if target[k] < 0.0 and way < 0.0 and mass < -way * length:
             length, blocking, zone = mass / -way, k, RESERVE
@@ -82,31 +90,52 @@ def step(w):
             length, blocking, zone = (cap - mass) / way, k, BOUND
     moved = False
     for k in range(s):
-        node = w.margin[k]
+        node = w.order[NODE_AT, k]
         mass = target[k]
         if blocking >= 0:
-            mass = min(max(w.mass[node] + length * (mass - w.mass[node]), 0.0), w.mult[node] * w.real[CAP])
-        moved = moved or mass != w.mass[node]
-        w.mass[node] = mass
+            mass = min(
+                max(w.node[MASS, node] + length * (mass - w.node[MASS, node]), 0.0), w.node[MULT, node] * w.real[CAP]
+            )
+        moved = moved or mass != w.node[MASS, node]
+        w.node[MASS, node] = mass
     if blocking >= 0:
         leave_margin(w, blocking, zone)
     return blocking < 0, moved
 
 
 @njit(cache=True, nogil=True)
+def margin_row(w, position):
+    """Return the kernel row of a margin node."""
+    return w.rows[w.order[SLOT, position], : w.count[NODES]]
+
+
+@njit(cache=True, nogil=True)
+def margin_mass(w, position):
+    """Return the mass of a margin node."""
+    return w.node[MASS, w.order[NODE_AT, position]]
+
+
+@njit(cache=True, nogil=True)
 def price(w):
     """Write f + ridge alpha - kappa(x, x)/2 of every node into grad."""
     n = w.count[NODES]
-    grad = w.grad[:n]
-    high = w.sum_high[:n]
-    half = w.half[:n]
+    grad = w.node[GRAD, :n]
+    high = w.node[SUM_HIGH, :n]
+    half = w.node[HALF, :n]
     cap = w.real[CAP]
     for i in range(n):
         grad[i] = cap * high[i] - half[i]
-    for k in range(w.count[IN_MARGIN]):
-        add_multiple(grad, w.mass[w.margin[k]], w.rows[w.slot[k], :n])
+    s = w.count[IN_MARGIN]
+    whole = s - s % 4
+    for k in range(0, whole, 4):  # four rows a pass, since loading and storing grad takes most of the time
+        a, b, c, d = margin_row(w, k), margin_row(w, k + 1), margin_row(w, k + 2), margin_row(w, k + 3)
+        p, q, r, t = margin_mass(w, k), margin_mass(w, k + 1), margin_mass(w, k + 2), margin_mass(w, k + 3)
+        for i in range(n):
+            grad[i] += (p * a[i] + q * b[i]) + (r * c[i] + t * d[i])
+    for k in range(whole, s):
+        add_multiple(grad, margin_mass(w, k), margin_row(w, k))
     for i in range(n):
-        grad[i] += w.real[RIDGE] * (w.mass[i] / w.mult[i])
+        grad[i] += w.real[RIDGE] * (w.node[MASS, i] / w.node[MULT, i])
 
 
 @njit(cache=True, nogil=True)
@@ -114,10 +143,10 @@ def extremes(w):
     """Return the reserve node of smallest and the bound node of largest grad, -1 where there is none."""
     lowest, highest = -1, -1
     for i in range(w.count[NODES]):
-        if w.zone[i] == RESERVE:
-            if lowest < 0 or w.grad[i] < w.grad[lowest]:
+        if w.tag[ZONE, i] == RESERVE:
+            if lowest < 0 or w.node[GRAD, i] < w.node[GRAD, lowest]:
                 lowest = i
-        elif w.zone[i] == BOUND and (highest < 0 or w.grad[i] > w.grad[highest]):
+        elif w.tag[ZONE, i] == BOUND and (highest < 0 or w.node[GRAD, i] > w.node[GRAD, highest]):
             highest = i
     return lowest, highest
 
@@ -131,25 +160,25 @@ def enter_violators(w, share):
     lowest, highest = extremes(w)
     tolerance = PRICE_TOLERANCE * w.real[SIZE]
     if w.count[IN_MARGIN] == 0:  # the sum can only be kept by a pair
-        if lowest < 0 or highest < 0 or w.grad[highest] - w.grad[lowest] <= tolerance:
+        if lowest < 0 or highest < 0 or w.node[GRAD, highest] - w.node[GRAD, lowest] <= tolerance:
             return 0
-        if w.margin.shape[0] < 2:
+        if w.order.shape[1] < 2:
             return -FULL
         code = max(enter_margin(w, highest), enter_margin(w, lowest))
         return 2 if code == OK else -code
     offset = w.real[OFFSET]
     worst = tolerance
     if lowest >= 0:
-        worst = max(worst, offset - w.grad[lowest])
+        worst = max(worst, offset - w.node[GRAD, lowest])
     if highest >= 0:
-        worst = max(worst, w.grad[highest] - offset)
+        worst = max(worst, w.node[GRAD, highest] - offset)
     if worst <= tolerance:
         return 0
     entered = 0
     for i in range(w.count[NODES]):
-        zone = w.zone[i]
+        zone = w.tag[ZONE, i]
         if zone != MARGIN:
-            violation = offset - w.grad[i] if zone == RESERVE else w.grad[i] - offset
+            violation = offset - w.node[GRAD, i] if zone == RESERVE else w.node[GRAD, i] - offset
             if violation >= share * worst:
                 code = enter_margin(w, i)
                 if code != OK:
@@ -160,7 +189,7 @@ def enter_violators(w, share):
 
 @njit(cache=True, nogil=True)
 def settle(w, limit):
-    """Run steps and pricings until no inequality is broken by more than rounding. Return OK, FULL, STALLED or SINGULAR."""
+    """Step and price until no inequality is broken by more than rounding. Return OK, FULL, STALLED or SINGULAR."""
     moved = True
     for _ in range(limit):
         if w.count[IN_MARGIN] > 0:

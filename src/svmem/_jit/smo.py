@@ -6,7 +6,7 @@ Kernel rows are computed on demand and kept in a bounded cache; the exact steps 
 import numpy as np
 from numba import njit
 
-from svmem._jit.work import CAP, NODES, RIDGE, node_row
+from svmem._jit.work import CAP, GRAD, HALF, MASS, MULT, NODES, RIDGE, node_row
 
 
 @njit(cache=True, nogil=True)
@@ -58,10 +58,10 @@ def smo(w, tolerance, limit, cache):
     Expects grad to match mass. Returns the number of exchanges.
     """
     n = w.count[NODES]
-    mass, grad = w.mass[:n], w.grad[:n]
-    ridge = w.real[RIDGE] / w.mult[:n]
-    cap = w.real[CAP] * w.mult[:n]
-    diagonal = 2.0 * w.half[:n] + ridge
+    mass, grad = w.node[MASS, :n], w.node[GRAD, :n]
+    ridge = w.real[RIDGE] / w.node[MULT, :n]
+    cap = w.real[CAP] * w.node[MULT, :n]
+    diagonal = 2.0 * w.node[HALF, :n] + ridge
     where, owner, hand = np.empty(n, np.int64), np.empty(cache.shape[0], np.int64), np.zeros(2, np.int64)
     for k in range(n):
         where[k] = -1

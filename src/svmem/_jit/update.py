@@ -1,21 +1,32 @@
-"""Changes of the retained set: nodes that arrive, grow, shrink or leave. `settle` and `finish` lead back to the optimum."""
+"""Changes of the retained set: nodes that arrive, grow, shrink or leave. `settle` and `finish` find the new optimum."""
 
 import numpy as np
 from numba import njit
 
 from svmem._jit import doubled
 from svmem._jit.work import (
+    ALPHA,
     BOUND,
     BOUND_RECORDS,
     CAP,
+    GRAD,
+    HALF,
     IN_MARGIN,
     MARGIN,
+    MASS,
+    MULT,
     NEAR,
+    NODE_AT,
     NODES,
     OFFSET,
     OK,
+    PLACE,
     RESERVE,
     SIZE,
+    SLOT,
+    SUM_HIGH,
+    SUM_LOW,
+    ZONE,
     add_to_sums,
     enter_margin,
     leave_margin,
@@ -25,53 +36,53 @@ from svmem._jit.work import (
 
 @njit(cache=True, nogil=True)
 def attach(w, node):
-    """Take up a node whose features stand at the end of the columns: fill in its sums and its entry in the margin's rows."""
+    """Take up the node behind the present columns: fill in its sums and its entries in the margin's rows."""
     w.count[NODES] = node + 1
     row = np.empty(node + 1)
     node_row(w, node, row)
     a, a_low = 0.0, 0.0
     for i in range(node):
-        if w.zone[i] == BOUND:
-            p, e = doubled.two_product(w.mult[i], row[i])
+        if w.tag[ZONE, i] == BOUND:
+            p, e = doubled.two_product(w.node[MULT, i], row[i])
             a, a_low = doubled.add(a, a_low, p, e)
-    w.sum_high[node], w.sum_low[node] = a, a_low
-    grad = w.real[CAP] * a - w.half[node]
+    w.node[SUM_HIGH, node], w.node[SUM_LOW, node] = a, a_low
+    grad = w.real[CAP] * a - w.node[HALF, node]
     for k in range(w.count[IN_MARGIN]):
-        value = row[w.margin[k]]
-        w.rows[w.slot[k], node] = value
-        grad += w.mass[w.margin[k]] * value
-    w.grad[node] = grad
-    w.mass[node] = 0.0
-    w.alpha[node] = 0.0
-    w.zone[node] = RESERVE
-    w.place[node] = -1
+        value = row[w.order[NODE_AT, k]]
+        w.rows[w.order[SLOT, k], node] = value
+        grad += w.node[MASS, w.order[NODE_AT, k]] * value
+    w.node[GRAD, node] = grad
+    w.node[MASS, node] = 0.0
+    w.node[ALPHA, node] = 0.0
+    w.tag[ZONE, node] = RESERVE
+    w.tag[PLACE, node] = -1
 
 
 @njit(cache=True, nogil=True)
 def set_multiplicity(w, node, mult):
-    """Change how many records a node stands for; its mass is cut to the new cap. Return whether the optimum may change."""
-    zone, mass = w.zone[node], w.mass[node]
+    """Change how many records a node stands for; its mass is cut to the cap. Return (code, optimum may change)."""
+    zone, mass = w.tag[ZONE, node], w.node[MASS, node]
     if zone == RESERVE:
-        w.mult[node] = mult
+        w.node[MULT, node] = mult
         return OK, False
     row = np.empty(w.count[NODES])
     node_row(w, node, row)
     if zone == MARGIN:
-        leave_margin(w, w.place[node], RESERVE)
+        leave_margin(w, w.tag[PLACE, node], RESERVE)
     else:
-        add_to_sums(w, row, -w.mult[node])
-        w.count[BOUND_RECORDS] -= np.int64(w.mult[node])
-        w.zone[node] = RESERVE
-    w.mult[node] = mult
+        add_to_sums(w, row, -w.node[MULT, node])
+        w.count[BOUND_RECORDS] -= np.int64(w.node[MULT, node])
+        w.tag[ZONE, node] = RESERVE
+    w.node[MULT, node] = mult
     cap = mult * w.real[CAP]
-    w.mass[node] = min(mass, cap)
+    w.node[MASS, node] = min(mass, cap)
     if mult == 0.0:
         return OK, True
     if mass < cap:
         return enter_margin(w, node), True
     add_to_sums(w, row, mult)
     w.count[BOUND_RECORDS] += np.int64(mult)
-    w.zone[node] = BOUND
+    w.tag[ZONE, node] = BOUND
     return OK, True
 
 
@@ -85,24 +96,20 @@ def detach(w, node):
     for c in range(w.xt.shape[0]):
         w.xt[c, node] = w.xt[c, last]
     for k in range(w.count[IN_MARGIN]):
-        w.rows[w.slot[k], node] = w.rows[w.slot[k], last]
-    w.half[node] = w.half[last]
-    w.mult[node] = w.mult[last]
-    w.mass[node] = w.mass[last]
-    w.alpha[node] = w.alpha[last]
-    w.zone[node] = w.zone[last]
-    w.place[node] = w.place[last]
-    w.sum_high[node] = w.sum_high[last]
-    w.sum_low[node] = w.sum_low[last]
-    w.grad[node] = w.grad[last]
-    if w.place[node] >= 0:
-        w.margin[w.place[node]] = node
+        w.rows[w.order[SLOT, k], node] = w.rows[w.order[SLOT, k], last]
+    for r in range(w.node.shape[0]):
+        w.node[r, node] = w.node[r, last]
+    w.tag[ZONE, node] = w.tag[ZONE, last]
+    w.tag[PLACE, node] = w.tag[PLACE, last]
+    if w.tag[PLACE, node] >= 0:
+        w.order[NODE_AT, w.tag[PLACE, node]] = node
 
 
 @njit(cache=True, nogil=True)
 def change(w, nodes, mults, arrivals):
-    """Set multiplicities (0: the node leaves; nodes in falling order) and attach arrivals. Return (code, optimum may change).
+    """Set multiplicities and attach arrivals. Return (code, optimum may change).
 
+    Nodes come in falling order; multiplicity 0 makes one leave.
     Arrivals stand, with multiplicity, behind the present columns; the caller has made room for them and for one margin
     row a changed node.
     """
@@ -110,7 +117,7 @@ def change(w, nodes, mults, arrivals):
     first = w.count[NODES]
     for node in range(first, first + arrivals):
         attach(w, node)
-        if w.grad[node] - w.real[OFFSET] < NEAR * w.real[SIZE]:
+        if w.node[GRAD, node] - w.real[OFFSET] < NEAR * w.real[SIZE]:
             touched = True
     for i in range(nodes.shape[0]):
         code, moved = set_multiplicity(w, nodes[i], mults[i])

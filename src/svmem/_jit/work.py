@@ -17,6 +17,11 @@ OK, FULL, STALLED, SINGULAR, UNSURE = 0, 1, 2, 3, 4  # what the compiled solver 
 NODES, IN_MARGIN, BOUND_RECORDS, CODE, SUM_UPDATES = 0, 1, 2, 3, 4  # places in `count`
 # Places in `real`; HALF_STEP: a coefficient this close to C is C.
 CAP, RIDGE, SCALE, TOTAL, TOTAL_LOW, OFFSET, OFFSET_LOW, SIZE, HALF_STEP = 0, 1, 2, 3, 4, 5, 6, 7, 8
+# Rows of `node`: kappa(x, x) / 2; multiplicity; mass = multiplicity times coefficient; the doubled sum of kappa over
+# the bound records; the canonical coefficient of one record; f + ridge alpha - kappa(x, x) / 2 as of the last pricing.
+HALF, MULT, MASS, SUM_HIGH, SUM_LOW, ALPHA, GRAD = 0, 1, 2, 3, 4, 5, 6
+ZONE, PLACE = 0, 1  # rows of `tag`
+NODE_AT, SLOT = 0, 1  # rows of `order`
 TARGET, ONES, HIGH, LOW, RES, RES_LOW, TEMP, RIDGES = 0, 1, 2, 3, 4, 5, 6, 7  # rows of `small`
 
 # Inequalities this close to equality, relative to the largest kernel value, are decided in doubled arithmetic.
@@ -24,24 +29,19 @@ NEAR = 1e-10
 
 
 class Work(NamedTuple):
-    """Arrays over nodes (capacity n) and over the margin (capacity s); the same object for one working set."""
+    """Arrays over nodes (capacity n) and over the margin (capacity s), one set for one working set.
+
+    Few arrays with named rows, since each array costs time at every call and at every compilation.
+    """
 
     xt: np.ndarray  # (d, n) features, one node a column
-    half: np.ndarray  # (n,) kappa(x, x) / 2
-    mult: np.ndarray  # (n,) multiplicity, as float
-    mass: np.ndarray  # (n,) multiplicity times coefficient
-    zone: np.ndarray  # (n,) int8
-    place: np.ndarray  # (n,) int64, position in the margin or -1
-    sum_high: np.ndarray  # (n,) sum over bound records of kappa, doubled
-    sum_low: np.ndarray
-    alpha: np.ndarray  # (n,) canonical coefficient of each of the node's records
-    grad: np.ndarray  # (n,) f + ridge alpha - kappa(x, x)/2 as of the last pricing
+    node: np.ndarray  # (7, n) numbers of each node
+    tag: np.ndarray  # (2, n) int64: zone, and position in the margin or -1
+    order: np.ndarray  # (2, s) int64 by position in the margin: the node, the slot of its row; then the free slots
     rows: np.ndarray  # (s, n) kernel rows of margin nodes, by slot
-    slot: np.ndarray  # (s,) int64, slot of each margin position; behind them the free slots
-    margin: np.ndarray  # (s,) int64, node at each margin position
     gram: np.ndarray  # (s, s) kernel among the margin
     chol: np.ndarray  # (s, s) upper factor of gram + diag(ridge / multiplicity)
-    small: np.ndarray  # (8, s) scratch
+    small: np.ndarray  # (8, s) scratch over the margin
     point: np.ndarray  # (d,) scratch
     count: np.ndarray  # int64
     real: np.ndarray  # float64
@@ -59,8 +59,8 @@ def node_row(w, node, out):
 def add_to_sums(w, row, weight):
     """Add weight * row to the doubled sums over the bound set."""
     n = w.count[NODES]
-    high = w.sum_high[:n]
-    low = w.sum_low[:n]
+    high = w.node[SUM_HIGH, :n]
+    low = w.node[SUM_LOW, :n]
     part = row[:n]
     for i in range(n):
         p, e = doubled.two_product(weight, part[i])
@@ -71,14 +71,14 @@ def add_to_sums(w, row, weight):
 
 @njit(cache=True, nogil=True)
 def refactor(w):
-    """Recompute the factor with doubled arithmetic, for margins whose pivots drown in rounding. False if not positive."""
+    """Recompute the factor with doubled arithmetic, for pivots that drown in rounding. False if one is not positive."""
     s = w.count[IN_MARGIN]
     high = np.zeros((s, s))
     low = np.zeros((s, s))
     for i in range(s):
         copy(high[i, i:s], w.gram[i, i:s])
-        node = w.margin[i]
-        high[i, i], low[i, i] = doubled.two_sum(w.gram[i, i], w.real[RIDGE] / w.mult[node])
+        node = w.order[NODE_AT, i]
+        high[i, i], low[i, i] = doubled.two_sum(w.gram[i, i], w.real[RIDGE] / w.node[MULT, node])
     done = doubled_cholesky(high, low)
     if done:
         for i in range(s):
@@ -95,8 +95,8 @@ def doubled_cholesky(high, low):
             return False
         root = np.sqrt(high[i, i])
         p, e = doubled.two_product(root, root)
-        r, f = doubled.add(high[i, i], low[i, i], -p, -e)
-        root_high, root_low = doubled.fast_two_sum(root, r / (2 * root))
+        rest, _ = doubled.add(high[i, i], low[i, i], -p, -e)
+        root_high, root_low = doubled.fast_two_sum(root, rest / (2 * root))
         high[i, i], low[i, i] = root_high, root_low
         for j in range(i + 1, s):
             high[i, j], low[i, j] = doubled.divide(high[i, j], low[i, j], root_high, root_low)
@@ -110,27 +110,27 @@ def doubled_cholesky(high, low):
 
 @njit(cache=True, nogil=True)
 def enter_margin(w, node):
-    """Move a reserve or bound node into the margin, its mass unchanged. Return OK, FULL (nothing changed) or SINGULAR."""
+    """Move a reserve or bound node into the margin with its mass. Return OK, FULL (nothing changed) or SINGULAR."""
     s = w.count[IN_MARGIN]
-    if s == w.margin.shape[0]:
+    if s == w.order.shape[1]:
         return FULL
-    row = w.rows[w.slot[s]]
+    row = w.rows[w.order[SLOT, s]]
     node_row(w, node, row)
-    if w.zone[node] == BOUND:
-        add_to_sums(w, row, -w.mult[node])
-        w.count[BOUND_RECORDS] -= np.int64(w.mult[node])
+    if w.tag[ZONE, node] == BOUND:
+        add_to_sums(w, row, -w.node[MULT, node])
+        w.count[BOUND_RECORDS] -= np.int64(w.node[MULT, node])
     column = w.small[TEMP]
     for k in range(s):
-        value = row[w.margin[k]]
+        value = row[w.order[NODE_AT, k]]
         w.gram[k, s] = value
         w.gram[s, k] = value
         column[k] = value
-    w.gram[s, s] = 2.0 * w.half[node]
-    w.margin[s] = node
-    w.place[node] = s
-    w.zone[node] = MARGIN
+    w.gram[s, s] = 2.0 * w.node[HALF, node]
+    w.order[NODE_AT, s] = node
+    w.tag[PLACE, node] = s
+    w.tag[ZONE, node] = MARGIN
     w.count[IN_MARGIN] = s + 1
-    ridge = w.real[RIDGE] / w.mult[node]
+    ridge = w.real[RIDGE] / w.node[MULT, node]
     # The exact pivot is at least the node's ridge: one far below it is rounding, and the factor is done again.
     if append(w.chol, s, column, w.gram[s, s] + ridge, 0.5 * ridge) or refactor(w):
         return OK
@@ -141,23 +141,23 @@ def enter_margin(w, node):
 def leave_margin(w, position, zone):
     """Move a margin node to the reserve (mass 0) or to the bound (mass at its cap)."""
     s = w.count[IN_MARGIN]
-    node = w.margin[position]
-    freed = w.slot[position]
+    node = w.order[NODE_AT, position]
+    freed = w.order[SLOT, position]
     if zone == BOUND:
-        w.mass[node] = w.mult[node] * w.real[CAP]
-        add_to_sums(w, w.rows[freed], w.mult[node])
-        w.count[BOUND_RECORDS] += np.int64(w.mult[node])
+        w.node[MASS, node] = w.node[MULT, node] * w.real[CAP]
+        add_to_sums(w, w.rows[freed], w.node[MULT, node])
+        w.count[BOUND_RECORDS] += np.int64(w.node[MULT, node])
     else:
-        w.mass[node] = 0.0
-    w.zone[node] = zone
-    w.place[node] = -1
+        w.node[MASS, node] = 0.0
+    w.tag[ZONE, node] = zone
+    w.tag[PLACE, node] = -1
     remove(w.chol, s, position, w.small[TEMP])
     for i in range(s):
         copy(w.gram[i, position : s - 1], w.gram[i, position + 1 : s])
     for i in range(position, s - 1):
         copy(w.gram[i, : s - 1], w.gram[i + 1, : s - 1])
-        w.margin[i] = w.margin[i + 1]
-        w.slot[i] = w.slot[i + 1]
-        w.place[w.margin[i]] = i
-    w.slot[s - 1] = freed
+        w.order[NODE_AT, i] = w.order[NODE_AT, i + 1]
+        w.order[SLOT, i] = w.order[SLOT, i + 1]
+        w.tag[PLACE, w.order[NODE_AT, i]] = i
+    w.order[SLOT, s - 1] = freed
     w.count[IN_MARGIN] = s - 1

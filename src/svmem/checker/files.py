@@ -2,6 +2,7 @@
 
 import csv
 import json
+import zipfile
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,7 +19,7 @@ def read_records(path: str) -> tuple[Any, Any]:
     """Return keys (n, d) and values (n, v) from an .npz of these arrays, or a .csv with key... and value... columns."""
     try:
         arrays = _read_csv(path) if path.lower().endswith(".csv") else _read_npz(path)
-    except (OSError, ValueError, KeyError, StopIteration) as error:
+    except (OSError, EOFError, ValueError, KeyError, StopIteration, zipfile.BadZipFile) as error:
         raise Unreadable(f"{path} holds no records: {error or type(error).__name__}") from None
     for name, array in arrays.items():
         if array.ndim != 2 or array.dtype.kind not in "fiub" or not np.isfinite(array.astype(np.float64)).all():
@@ -37,10 +38,11 @@ def read_certificate(path: str) -> Any:
 
 
 def _read_npz(path: str) -> dict[str, Any]:
-    with np.load(path, allow_pickle=False) as file:
-        if not hasattr(file, "files"):
+    with open(path, "rb") as file:
+        archive = np.load(file, allow_pickle=False)
+        if not hasattr(archive, "files"):
             raise ValueError("it must be an .npz archive")
-        return {name: file[name] for name in ("keys", "values")}
+        return {name: archive[name] for name in ("keys", "values")}
 
 
 def _read_csv(path: str) -> dict[str, Any]:

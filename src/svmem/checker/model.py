@@ -9,7 +9,7 @@ import numpy as np
 from .doubled import Pair, add, multiply, negative, total
 from .kernel import RADIAL, entries
 
-__all__ = ["SAFE", "Model", "whole"]
+__all__ = ["SAFE", "Model", "sum_error", "whole"]
 
 ERROR = 2.0**-68  # above the error of every residual here, for mass 1 and kernel entries up to 1
 SAFE = 1 + 1e-12  # covers the float64 roundings after the residuals; certificates leave room for it
@@ -20,6 +20,13 @@ def whole(cap: float) -> tuple[int, Fraction]:
     """Return the fewest keys that can carry everything, and everything: 1, or k C where C is the float of 1/k."""
     k, exact = round(1 / cap), Fraction(cap)
     return (k, k * exact) if abs(k * exact - 1) <= Fraction(4, 2**53) else (math.ceil(1 / exact), Fraction(1))
+
+
+def sum_error(share: Any, size: Any, needed: tuple[int, Fraction]) -> float:
+    """Return what the coefficients of all records sum to, less what they should, correctly rounded."""
+    n, (least, everything) = int(size.sum()), needed
+    carried = sum((Fraction(a) * m for a, m in zip(share.tolist(), size.tolist(), strict=True)), Fraction(0))
+    return float(carried - (everything if n >= least else min(n, 1)))
 
 
 class Model:
@@ -44,10 +51,8 @@ class Model:
         largest = np.sqrt(self.diagonal * self.diagonal.max(initial=0.0))  # of |K_ij| in each row
         self.error = ERROR * (largest * (1 + self.share @ size) + self.ridge * self.share + self.diagonal)
         length = np.sqrt(self.diagonal + self.ridge)
-        sum_error = abs(certificate["optimality"]["sum_error"])
-        self.gap, self.w, self.alpha = (
-            self._equal_shares(length) if self.collecting else self._bounds(length, sum_error)
-        )
+        self.sum_error = sum_error(self.share, size, whole(problem["C"]))
+        self.gap, self.w, self.alpha = self._equal_shares(length) if self.collecting else self._bounds(length)
         self.reach = length * self.w * SAFE
 
     def smallest(self, values: Pair, k: int) -> Pair:
@@ -79,11 +84,12 @@ class Model:
         apart = np.array([abs(float(Fraction(a) - share)) for a in self.share.tolist()])
         return 0.0, float(self.size @ (apart * length)) * SAFE, math.sqrt(self.size @ apart**2) * SAFE
 
-    def _bounds(self, length: Any, miss: float) -> tuple[float, float, float]:
-        """Return bounds on the duality gap, |w - w*| and |alpha - alpha*|; the sum of alpha is off by `miss`."""
+    def _bounds(self, length: Any) -> tuple[float, float, float]:
+        """Return bounds on the duality gap, |w - w*| and |alpha - alpha*|."""
         above, below = np.maximum(self.h + self.error, 0), np.maximum(self.error - self.h, 0)
         gap = float(self.size @ (self.share * above + (self.cap - self.share) * below))
         violation = np.maximum(np.where(self.share > 0, above, 0), np.where(self.share < self.cap, below, 0))
+        miss = abs(self.sum_error)
         slip, rest = miss * float(length.max()), miss * float(self.error.max())
         slope = math.sqrt(self.size @ violation**2) / math.sqrt(self.ridge) + slip
         # w^2 <= p w + q for two pairs p, q

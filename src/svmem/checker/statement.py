@@ -13,7 +13,7 @@ from .commitment import records_root, self_digest, state_digest
 from .doubled import add, negative
 from .form import misfit
 from .kernel import is_known
-from .model import SAFE, Model, whole
+from .model import SAFE, Model, sum_error, whole
 
 __all__ = ["Finding", "check"]
 
@@ -81,20 +81,17 @@ def _coefficients(size: Any, certificate: Any) -> list[Finding]:
         return [Finding("active", "must name rising nodes of the records, each with multiplicity and alpha")]
     if count != [int(size[j]) for j in node]:
         return [Finding("active.multiplicity", "differs from the number of equal keys in the records")]
-    n, cap, (least, everything) = int(size.sum()), certificate["problem"]["C"], whole(certificate["problem"]["C"])
-    exact = [Fraction(a) for a in alpha]
-    if n < least:
-        everything = Fraction(min(n, 1))
-        equal = all(abs(a * n - 1) <= SHARE_TOLERANCE for a in exact)
+    n, cap, needed = int(size.sum()), certificate["problem"]["C"], whole(certificate["problem"]["C"])
+    if n < needed[0]:
+        equal = all(abs(Fraction(a) * n - 1) <= SHARE_TOLERANCE for a in alpha)
         if not equal or len(node) != len(size):
-            return [Finding("active.alpha", f"must be 1/n for every record while there are fewer than {least}")]
+            return [Finding("active.alpha", f"must be 1/n for every record while there are fewer than {needed[0]}")]
     elif not all(0 < a <= cap for a in alpha):
         return [Finding("active.alpha", f"must lie in (0, {cap!r}]")]
-    off = sum(a * m for a, m in zip(exact, count, strict=True)) - everything
-    if abs(off) > SUM_TOLERANCE:
-        return [Finding("active.alpha", f"must sum to {float(everything)!r}, is off by {float(off)!r}")]
-    said = certificate["optimality"]["sum_error"]
-    return [] if said == float(off) else [Finding("optimality.sum_error", f"claims {said!r} but is {float(off)!r}")]
+    share = np.zeros(len(size))
+    share[np.array(node, dtype=int)] = alpha
+    off = sum_error(share, size, needed)
+    return [] if abs(off) <= SUM_TOLERANCE else [Finding("active.alpha", f"must sum to 1, is off by {off!r}")]
 
 
 def _digests(keys: Any, values: Any, model: Model, certificate: Any) -> list[Finding]:
@@ -125,11 +122,14 @@ def _optimality(model: Model, said: Any) -> list[Finding]:
     }
     if said["readout_epsilon"] is not None:
         right["readout_epsilon"] = _epsilon(model, error + reach)
-    return [
+    wrong = [
         Finding(f"optimality.{name}", f"claims {said[name]!r} but the records support no less than {right[name]!r}")
         for name in right
         if not right[name] <= said[name] < math.inf
     ]
+    if said["sum_error"] != model.sum_error:
+        wrong.append(Finding("optimality.sum_error", f"claims {said['sum_error']!r} but is {model.sum_error!r}"))
+    return wrong
 
 
 def _epsilon(model: Model, room: float) -> float:

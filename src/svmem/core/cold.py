@@ -16,12 +16,12 @@ COARSE = 1e-6  # violation at which exact steps take over, relative to the large
 def start(work: jit.Work, problem: Problem) -> int:
     """Write masses near the optimum into the buffers, ready for `rebuild`. Return the number of margin nodes."""
     n = int(work.count[jit.NODES])
-    caps = work.mult[:n] * problem.C
-    work.mass[:n] = fill(caps, problem.total[0])
-    grad_of_masses(work, np.flatnonzero(work.mass[:n] > 0))
+    caps = work.node[jit.MULT, :n] * problem.C
+    work.node[jit.MASS, :n] = fill(caps, problem.total[0])
+    grad_of_masses(work, np.flatnonzero(work.node[jit.MASS, :n] > 0))
     cache = np.empty((int(np.clip(CACHE_BYTES // (8 * n), 2, n + 1)), n))
     smo(work, COARSE * work.real[jit.SIZE], 100 * n + 10_000, cache)
-    mass = work.mass[:n]
+    mass = work.node[jit.MASS, :n]
     return int(np.count_nonzero((mass > 0) & (mass < caps)))
 
 

