@@ -184,6 +184,7 @@ def test_the_solution_is_that_of_a_cold_solve():
     cold = svmem.solve(memory.keys, PROBLEM)
     held = memory.solution
     assert held.ids.tolist() == memory.ids
+    assert memory.alpha.tobytes() == held.alpha.tobytes()
     assert held.alpha.tobytes() == cold.alpha.tobytes()
     assert held.offset == cold.offset
     ids = np.array(memory.ids)

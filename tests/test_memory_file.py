@@ -2,12 +2,14 @@
 
 import copy
 import hashlib
+import json
 import os
 import pickle
 import stat
 import struct
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -211,10 +213,8 @@ def test_a_foreign_file_is_refused(folder: Path, data: bytes) -> None:
         Memory.load(path)
 
 
-def forged(data: bytes, version: int = 1, **changes: object) -> bytes:
+def forged(data: bytes, version: int = 1, **changes: Any) -> bytes:
     """Return the file with another header and a checksum that fits."""
-    import json
-
     magic, _, length = struct.unpack("<8sQQ", data[:24])
     header = json.loads(data[24 : 24 + length])
     header |= changes
@@ -265,7 +265,7 @@ def test_a_newer_version_is_named(folder: Path) -> None:
     ],
     ids=repr,
 )
-def test_a_header_that_was_made_up_is_refused(folder: Path, changes: dict[str, object]) -> None:
+def test_a_header_that_was_made_up_is_refused(folder: Path, changes: dict[str, Any]) -> None:
     path, data = small(folder)
     path.write_bytes(forged(data))
     assert len(Memory.load(path)) == 3

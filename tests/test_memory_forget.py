@@ -1,5 +1,7 @@
 """Forgetting: what is named goes and nothing else, exactly, once, and with the true count."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ pytestmark = pytest.mark.timeout(600, func_only=True)
 PROBLEM = svmem.Problem(svmem.RBF(2.0), C=0.1)
 
 
-def made(n: int, owners: list[str | None] | None = None, seed: int = 0) -> Memory:
+def made(n: int, owners: Sequence[str | None] | None = None, seed: int = 0) -> Memory:
     random = np.random.default_rng(seed)
     memory = Memory(PROBLEM, key_dim=2, value_dim=1)
     memory.add(random.standard_normal((n, 2)), random.standard_normal((n, 1)), owners=owners)

@@ -181,6 +181,7 @@ def test_an_explanation_names_the_records_behind_the_answer(kernel: Kernel) -> N
     for share in found.shares:
         assert share.owner == owners[share.id]
         assert share.kernel == pytest.approx(kappa(query, keys[share.id], kernel), rel=1e-14)
+        assert isinstance(kernel, RBF | Laplacian)
         power = 2 if isinstance(kernel, RBF) else 1
         assert math.exp(-((share.distance / kernel.sigma) ** power)) == pytest.approx(share.kernel, rel=1e-13)
         assert share.zone == ("margin" if share.id in state.margin else "bound")

@@ -213,8 +213,9 @@ def test_an_interruption_at_any_line_leaves_the_state_before_or_after(act: Calla
     one, other = lively(), lively()
     act(other)
     states = [(contents(memory), memory.digest(), memory.read(QUERIES).tobytes()) for memory in (one, other)]
-    seen = set()
-    for k in range(3000):
+    seen, k, interruption = set(), -1, _Interruption(0)
+    while k < 0 or interruption.fired:
+        k += 1
         memory, interruption, previous = lively(), _Interruption(k), sys.gettrace()
         try:
             sys.settrace(interruption)
@@ -230,8 +231,5 @@ def test_an_interruption_at_any_line_leaves_the_state_before_or_after(act: Calla
             assert_equals_fresh(memory, state[0], PROBLEM, 2, seed=k)
         memory.forget(ids=memory.ids[:1])
         memory.add([[0.5, 0.5]], [[1.0]])
-        if not interruption.fired:
-            break
-    assert not interruption.fired
     assert k > 5
     assert seen == {0} if states[0] == states[1] else {0, 1}

@@ -2,10 +2,10 @@
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from threading import Lock
-from typing import Literal, overload
+from typing import Literal, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +23,7 @@ from svmem.core.selection import SelectionCertificate
 from svmem.core.solution import Solution
 from svmem.errors import FileRefused, InvalidInput, NotFitted, SvmemError
 from svmem.kernels import Precomputed
-from svmem.types import Ids, Json, Keys, Values, Vector
+from svmem.types import Coefficients, Ids, Json, Keys, Values, Vector
 
 __all__ = ["Memory"]
 
@@ -46,8 +46,8 @@ class Memory:
         self,
         keys: ArrayLike,
         values: ArrayLike,
-        ids: Iterable[int] | None = None,
-        owners: str | Sequence[str | None] | None = None,
+        ids: Iterable[SupportsIndex] | None = None,
+        owners: str | Iterable[str | None] | None = None,
     ) -> list[int]:
         """Add records with keys (n, key_dim) and values (n, value_dim); return their ids, rising and never used again.
 
@@ -100,7 +100,7 @@ class Memory:
             raise InvalidInput(f"explain takes one query, got {len(row)}")
         return explain(self._view(), as_rows(row, "query", self.key_dim), _as_count(top_k, "top_k"))
 
-    def forget(self, *, ids: Iterable[int] | None = None, owner: str | None = None) -> Receipt:
+    def forget(self, *, ids: Iterable[SupportsIndex] | None = None, owner: str | None = None) -> Receipt:
         """Take records out, by ids or all of an owner; the state is then that of a memory that never held them.
 
         Raises NotFound for an id or owner that is not there, matched exactly; InvalidInput for ids given twice and for
@@ -129,7 +129,9 @@ class Memory:
                 elapsed_s=time.perf_counter() - start,
             )
 
-    def evict(self, keep: Iterable[int] | None = None, horizon: int | tuple[int, int] = 0) -> SelectionCertificate:
+    def evict(
+        self, keep: Iterable[SupportsIndex] | None = None, horizon: int | tuple[int, int] = 0
+    ) -> SelectionCertificate:
         """Drop the reserve records that are certified to stay silent, except the ids in `keep`; return the certificate.
 
         `horizon`: how many further admissions and deletions it has to cover, as a pair or one number for both. Its
@@ -211,6 +213,17 @@ class Memory:
         """Coefficients, offset, the three sets and the status, in id order."""
         with self._lock:
             return self._retained.solution()
+
+    @property
+    def alpha(self) -> Coefficients:
+        """The coefficients in id order."""
+        with self._lock:
+            return self._retained.alpha()
+
+    @property
+    def repairs(self) -> int:
+        """How often the incremental steps gave way to a cold solve, in this memory's life in this process."""
+        return self._retained.repairs
 
     @property
     def ids(self) -> list[int]:

@@ -8,8 +8,8 @@ import pytest
 import svmem
 from svmem.core.solution import Status
 from tests.cases import ALL, BY_NAME, KNOWN, Case, problem_of, truth
-from tests.cases.truth import VANISHING
-from tests.oracles import duality_gap, enumerate_optimum, fewest, float_gram, libsvm, objective, quadratic
+from tests.cases.truth import VANISHING, enumerated
+from tests.oracles import duality_gap, fewest, float_gram, libsvm, objective, quadratic
 from tests.oracles.agreement import assert_agrees, assert_optimal
 
 pytestmark = [pytest.mark.usefixtures("compiled"), pytest.mark.timeout(60, func_only=True)]
@@ -45,7 +45,7 @@ def test_the_answer_is_the_fifty_digit_optimum_at_other_ridges(case: Case, ridge
 @pytest.mark.parametrize("case", [c for c in ALL if len(c.keys) <= 8], ids=lambda case: case.name)
 def test_enumerating_all_partitions_finds_the_same_answer(case: Case) -> None:
     solution = svmem.solve(case.keys, case.problem)
-    assert_agrees(solution, enumerate_optimum(case.keys, case.setting), case.keys, case.setting)
+    assert_agrees(solution, enumerated(case), case.keys, case.setting)
 
 
 @pytest.mark.parametrize("case", KNOWN, ids=lambda case: case.name)

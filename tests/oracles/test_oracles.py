@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import settings as draw_settings
 
 from tests.cases import ALL, BY_NAME, KNOWN, Case, Step, truth
-from tests.cases.truth import VANISHING
+from tests.cases.truth import VANISHING, enumerated
 from tests.oracles import (
     Optimum,
     Setting,
@@ -88,7 +88,7 @@ def test_cases_state_what_the_precise_oracle_finds(case: Case) -> None:
 
 @pytest.mark.parametrize("case", [c for c in ALL if len(c.keys) <= 8], ids=lambda case: case.name)
 def test_enumeration_and_active_set_steps_give_the_same_fifty_digits(case: Case) -> None:
-    assert_same_point(enumerate_optimum(case.keys, case.setting), truth(case))
+    assert_same_point(enumerated(case), truth(case))
 
 
 @draw_settings(max_examples=examples(60))

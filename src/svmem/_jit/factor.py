@@ -102,21 +102,3 @@ def remove(chol, s, position, carry):
             a, b = old[j], below[j]
             row[j] = cosine * a + sine * b
             old[j] = cosine * b - sine * a
-
-
-@njit(cache=True, nogil=True)
-def factorise(gram, ridge, s, chol, floor):
-    """Write into chol the factor of gram + diag(ridge). Return how many pivots exceed floor, s if all."""
-    for i in range(s):
-        copy(chol[i, i:s], gram[i, i:s])
-        chol[i, i] += ridge[i]
-    for i in range(s):
-        if not chol[i, i] > floor:
-            return i
-        root = math.sqrt(chol[i, i])
-        row = chol[i, i:s]
-        for j in range(row.shape[0]):
-            row[j] /= root
-        for k in range(i + 1, s):
-            add_multiple(chol[k, k:s], -chol[i, k], chol[i, k:s])
-    return s

@@ -59,7 +59,7 @@ def least(row):
 def far_exponents(code, scale, x, xt, row):
     """Replace the distances in row (n,) by t - min t, without cancellation or overflow."""
     factor, growth = 1.0, 1.0
-    best, _ = least(row)
+    best, sound = least(row)
     for _attempt in range(2):
         for _round in range(ROUNDS):
             reference = best

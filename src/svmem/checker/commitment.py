@@ -5,8 +5,6 @@ import json
 import struct
 from typing import Any
 
-from .model import Model
-
 __all__ = ["records_root", "self_digest", "state_digest"]
 
 
@@ -16,21 +14,21 @@ def records_root(keys: Any, values: Any) -> str:
     return _trie(sorted(_sha256(b"svmem leaf 1", key.tobytes(), value.tobytes()) for key, value in rows), 0).hex()
 
 
-def state_digest(model: Model, problem: Any, dims: tuple[int, int], root: str) -> str:
-    """Return the digest of the whole state: problem, sizes, records, coefficients, offset."""
+def state_digest(nodes: Any, certificate: Any, root: str) -> str:
+    """Return the digest of the whole state: problem, sizes, records, coefficients of the nodes, offset."""
+    problem, active = certificate["problem"], certificate["active"]
     kernel = {name: float(part).hex() if name == "sigma" else part for name, part in problem["kernel"].items()}
     numbers = {"C": float(problem["C"]).hex(), "ridge": float(problem["ridge"]).hex(), "kernel": kernel}
-    nodes = [
-        model.keys[j].astype("<f8").tobytes() + struct.pack("<qd", int(model.size[j]), model.share[j])
-        for j in model.active
-    ]
+    shares = zip(active["node"], active["multiplicity"], active["alpha"], strict=True)
     return _sha256(
         b"svmem state 1",
         _sha256(_json(numbers)),
-        struct.pack("<qqq", model.n, *dims),
+        struct.pack("<qqq", certificate["n"], certificate["key_dim"], certificate["value_dim"]),
         bytes.fromhex(root),
-        _sha256(b"svmem active 1", *nodes),
-        struct.pack("<d", model.offset),
+        _sha256(
+            b"svmem active 1", *(nodes[j].astype("<f8").tobytes() + struct.pack("<qd", m, a) for j, m, a in shares)
+        ),
+        struct.pack("<d", certificate["offset"]),
     ).hex()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Pair", "add", "divide", "exact_sum", "exp_of_minus", "multiply", "negative", "root", "total"]
+__all__ = ["Pair", "add", "divide", "exact_sum", "exp_of_minus", "multiply", "negative", "root", "square", "total"]
 
 Pair = tuple[Any, Any]  # float64 numbers or arrays
 _SPLITTER = 134217729.0  # 2^27 + 1
@@ -46,6 +46,14 @@ def multiply(x: Pair, y: Pair) -> Pair:
     """Return x y."""
     p, e = _exact_product(x[0], y[0])
     return exact_sum(p, e + (x[0] * y[1] + x[1] * y[0]))
+
+
+def square(x: Pair) -> Pair:
+    """Return x^2."""
+    p, t = x[0] * x[0], _SPLITTER * x[0]
+    high = t - (t - x[0])
+    low = x[0] - high
+    return p, ((high * high - p) + 2 * high * low + low * low) + 2 * x[0] * x[1]
 
 
 def divide(x: Pair, y: Pair) -> Pair:
@@ -88,9 +96,9 @@ def exp_of_minus(t: Pair) -> Pair:
     j = np.rint(rest[0] * _STEPS)
     s = add(rest, (-j / _STEPS, 0.0))
     h = s[0]
-    square = _exact_product(h, h)
+    squared = square((h, 0.0))
     tail = h * h * h * (1 / 6 + h * (1 / 24 + h * (1 / 120 + h * (1 / 720 + h / 5040))))
-    grown = add(s, exact_sum(square[0] / 2, square[1] / 2 + tail + h * s[1]))
+    grown = add(s, exact_sum(squared[0] / 2, squared[1] / 2 + tail + h * s[1]))
     place = j.astype(int) + _STEPS
     middle = _TABLE[0][place], _TABLE[1][place]
     value = add(middle, multiply(middle, grown))

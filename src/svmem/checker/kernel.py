@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .doubled import Pair, add, divide, exact_sum, exp_of_minus, multiply, root
+from .doubled import Pair, add, divide, exact_sum, exp_of_minus, multiply, root, square
 
 __all__ = ["RADIAL", "entries", "is_known"]
 
@@ -33,26 +33,24 @@ def entries(left: Any, right: Any, kernel: Any) -> Pair:
 
 def _radial(left: Any, right: Any, sigma: float, *, squared: bool) -> Pair:
     """Return exp(-|x - y|^2 / sigma^2), or exp(-|x - y|_1 / sigma), with all lengths in units of a power of two."""
-    mantissa, exponent = np.frexp(sigma)
+    width, exponent = np.frexp(sigma)
+    unit = np.ldexp(1.0, -exponent)
     shape = np.broadcast_shapes(left.shape, right.shape)[:-1]
-    distance, far = (np.zeros(shape), np.zeros(shape)), np.zeros(shape, dtype=bool)
+    high, low, far = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=bool)
     for k in range(left.shape[-1]):
         with np.errstate(over="ignore", invalid="ignore"):  # a difference beyond the format is far
             step = exact_sum(left[..., k], -right[..., k])
             apart = ~(np.abs(step[0]) <= _FAR * sigma)
-        far |= apart
-        step = _shifted(step[0], apart, exponent), _shifted(step[1], apart, exponent)
-        if squared:
-            distance = add(distance, multiply(step, step))
-        else:
-            distance = add(distance, (np.abs(step[0]), np.where(step[0] < 0, -step[1], step[1])))
-    width = (float(mantissa), 0.0)
-    value = exp_of_minus(divide(distance, multiply(width, width) if squared else width))
-    return np.where(far, 0.0, value[0]), np.where(far, 0.0, value[1])
-
-
-def _shifted(part: Any, apart: Any, exponent: Any) -> Any:
-    return np.ldexp(np.where(apart, 0.0, part), -exponent)
+        if apart.any():
+            far |= apart
+            step = np.where(apart, 0.0, step[0]), np.where(apart, 0.0, step[1])
+        step = step[0] * unit, step[1] * unit
+        step = square(step) if squared else (np.abs(step[0]), np.where(step[0] < 0, -step[1], step[1]))
+        high, error = exact_sum(high, step[0])
+        low += error + step[1]
+    scale = divide((1.0, 0.0), square((float(width), 0.0)) if squared else (float(width), 0.0))
+    value = exp_of_minus(multiply(exact_sum(high, low), scale))
+    return (np.where(far, 0.0, value[0]), np.where(far, 0.0, value[1])) if far.any() else value
 
 
 def _inner(left: Any, right: Any) -> Pair:

@@ -1,6 +1,7 @@
 """What keys and coefficients say about the optimum: residuals, level, and distances. docs/derivations/optimality.md"""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import Any
 
@@ -68,10 +69,14 @@ class Model:
         mass = multiply((self.share[self.active], 0.0), (self.size[self.active].astype(float), 0.0))
         f = np.zeros(len(self.keys)), np.zeros(len(self.keys))
         step = max(1, _PAIRS // max(len(self.active), 1))
-        for start in range(0, len(self.keys), step):
+
+        def weigh(start: int) -> None:
             rows = slice(start, start + step)
             block = entries(self.keys[rows, None, :], self.keys[None, self.active, :], self.kernel)
             f[0][rows], f[1][rows] = total(multiply(block, mass))
+
+        with ThreadPoolExecutor() as pool:  # numpy computes without the lock; each call fills rows of its own
+            list(pool.map(weigh, range(0, len(self.keys), step)))
         diagonal = np.ones(len(self.keys)), np.zeros(len(self.keys))
         if self.kernel["name"] == "linear":
             diagonal = entries(self.keys, self.keys, self.kernel)

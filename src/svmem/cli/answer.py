@@ -25,7 +25,7 @@ def read(
     queries: option.QueryFile = None,
     columns: option.Columns = None,
     top_k: TopK = None,
-    weights: Annotated[bool, typer.Option("--weights", help="Also print the records that count, and by how much.")] = False,
+    weights: Annotated[bool, typer.Option("--weights", help="Also print which records count, and how much.")] = False,
     as_json: option.AsJson = False,
 ) -> None:
     """Answer queries: each answer is a weighted mean of stored values, printed as one line.

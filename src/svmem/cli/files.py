@@ -55,7 +55,7 @@ def check_target(path: Path, *, force: bool) -> None:
 
 @contextmanager
 def draft(path: Path) -> Iterator[Path]:
-    """Give the block a file to write beside `path`; it takes the place of `path` at the end, or goes if the block fails."""
+    """Give the block a file beside `path` to write; in the end it takes the place of `path`, or goes on an error."""
     target = Path(os.path.realpath(path))  # a link stays a link
     place = target.with_name(f".{secrets.token_hex(4)}.{target.name}")
     try:

@@ -5,7 +5,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from svmem.cli import option
@@ -13,7 +12,7 @@ from svmem.cli.files import check_target, held
 from svmem.cli.output import bar, note, show
 from svmem.cli.overview import facts, table_of
 from svmem.cli.reader import names_in, read_columns
-from svmem.core.problem import Problem
+from svmem.core.problem import DEFAULT_RIDGE, Problem
 from svmem.errors import InvalidInput
 from svmem.kernels import RBF, Laplacian, median_sigma
 from svmem.memory import Memory
@@ -49,14 +48,18 @@ def ingest(
     out: Annotated[Path, typer.Option(help="The memory file to write, or with --append to add to.")],
     owner: Annotated[str | None, typer.Option(help="Column that names whose record it is, for forget.")] = None,
     sigma: Annotated[
-        str | None, typer.Option(help="Width of the kernel, a number in the unit of the keys, or median. [default: median]")
+        str | None, typer.Option(help="Width of the kernel: a number in the unit of the keys, or median, the default.")
     ] = None,
     nu: Annotated[
-        float | None, typer.Option(help=f"Share of these rows that may lie at or past the edge. [default: {NU}]")
+        float | None, typer.Option(help=f"Share of these rows that may lie at or past the edge; {NU} by default.")
     ] = None,
     cap: Annotated[float | None, typer.Option("--C", help="Largest coefficient of a record, in place of --nu.")] = None,
-    kernel: Annotated[KernelName | None, typer.Option(help="[default: rbf]")] = None,
-    ridge: Annotated[float | None, typer.Option(help="What makes the optimum unique. [default: 1e-08]")] = None,
+    kernel: Annotated[
+        KernelName | None, typer.Option(help="Gaussian, the default, or with absolute distances.")
+    ] = None,
+    ridge: Annotated[
+        float | None, typer.Option(help=f"What makes the optimum unique; {DEFAULT_RIDGE:g} by default.")
+    ] = None,
     append: Annotated[bool, typer.Option("--append", help="Add to the memory in --out, under its problem.")] = False,
     force: option.Force = False,
     as_json: option.AsJson = False,
@@ -89,8 +92,8 @@ def ingest(
 
 def _check_choices(given: set[str], *, append: bool, force: bool) -> None:
     if append and given:
-        names = ", ".join(sorted(given))
-        raise typer.BadParameter(f"the problem of a memory is fixed, so --append takes no {names}", param_hint="--append")
+        said = f"the problem of a memory is fixed, so --append takes no {', '.join(sorted(given))}"
+        raise typer.BadParameter(said, param_hint="--append")
     if append and force:
         raise typer.BadParameter("it adds to the file and --force replaces it; give one of them", param_hint="--append")
     if {"--nu", "--C"} <= given:

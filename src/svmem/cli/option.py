@@ -5,7 +5,18 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["AsJson", "Columns", "Force", "MemoryFile", "Queries", "QueryFile", "Yes", "horizon_in", "ids_in", "numbers_in"]
+__all__ = [
+    "AsJson",
+    "Columns",
+    "Force",
+    "MemoryFile",
+    "Queries",
+    "QueryFile",
+    "Yes",
+    "horizon_in",
+    "ids_in",
+    "numbers_in",
+]
 
 MemoryFile = Annotated[Path, typer.Argument(metavar="MEMORY", help="A memory file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one line of JSON.")]
@@ -15,7 +26,7 @@ Queries = Annotated[
     list[str] | None, typer.Option("--query", help="A query as numbers with commas between them; may be repeated.")
 ]
 QueryFile = Annotated[Path | None, typer.Option("--queries", help="A table with a query a row.")]
-Columns = Annotated[str | None, typer.Option(help="Columns of --queries that hold the key. [default: all]")]
+Columns = Annotated[str | None, typer.Option(help="Columns of --queries that hold the key; all by default.")]
 
 
 def numbers_in(text: str, option: str) -> list[float]:
@@ -23,7 +34,9 @@ def numbers_in(text: str, option: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise typer.BadParameter(f"takes numbers with commas between them, got {text!r}", param_hint=option) from None
+        raise typer.BadParameter(
+            f"it takes numbers with commas between them, got {text!r}", param_hint=option
+        ) from None
 
 
 def ids_in(text: str, option: str) -> list[int]:
@@ -31,12 +44,13 @@ def ids_in(text: str, option: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise typer.BadParameter(f"takes whole numbers with commas between them, got {text!r}", param_hint=option) from None
+        said = f"it takes whole numbers with commas between them, got {text!r}"
+        raise typer.BadParameter(said, param_hint=option) from None
 
 
 def horizon_in(text: str) -> tuple[int, int]:
     """Return admissions and deletions: one number for both, or two."""
     numbers = ids_in(text, "--horizon")
     if len(numbers) > 2 or min(numbers) < 0:
-        raise typer.BadParameter(f"takes one count for both or two, got {text!r}", param_hint="--horizon")
+        raise typer.BadParameter(f"it takes one count for both or two, got {text!r}", param_hint="--horizon")
     return numbers[0], numbers[-1]

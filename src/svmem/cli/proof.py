@@ -26,7 +26,9 @@ def certificate(
     out: Annotated[Path, typer.Option(help="The .json file to write.")],
     horizon: Annotated[
         str | None,
-        typer.Option(metavar="M[,R]", help="Also certify what stays silent under any M admissions and R (or M) deletions."),
+        typer.Option(
+            metavar="M[,R]", help="Also certify what stays silent under any M additions and R (or M) forgets."
+        ),
     ] = None,
     force: option.Force = False,
     as_json: option.AsJson = False,
@@ -94,11 +96,11 @@ def verify(
         "findings": [{"field": finding.field, "reason": finding.reason} for finding in found],
         "n": len(keys),
     }
-    refused = "\n".join(f"refused: {finding}" for finding in found)
-    held = refused or f"borne out: every statement of this {document['kind']} certificate holds for {len(keys):,} records"
-    show(data, held, as_json=as_json)
     if found:
+        show(data, "\n".join(f"refused: {finding}" for finding in found), as_json=as_json)
         raise typer.Exit(1)
+    what = f"every statement of this {document['kind']} certificate holds for {len(keys):,} records"
+    show(data, f"borne out: {what}", as_json=as_json)
 
 
 def _records(path: Path) -> tuple[Keys, Values]:

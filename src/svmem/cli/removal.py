@@ -16,7 +16,7 @@ __all__ = ["evict", "forget"]
 
 def forget(
     memory: option.MemoryFile,
-    owner: Annotated[str | None, typer.Option(help="Forget all records of this owner, matched letter for letter.")] = None,
+    owner: Annotated[str | None, typer.Option(help="Forget all records of this owner, letter for letter.")] = None,
     ids: Annotated[str | None, typer.Option(help="Forget the records with these ids, commas between them.")] = None,
     certificate: Annotated[
         Path | None, typer.Option(help="Write a deletion certificate here, for svmem verify.")
@@ -33,13 +33,11 @@ def forget(
     """
     if (owner is None) == (ids is None):
         raise typer.BadParameter("give either --owner or --ids", param_hint="--owner")
+    chosen = None if ids is None else option.ids_in(ids, "--ids")
     if certificate is not None:
         check_target(certificate, force=force)
     with held(memory) as source:
-        if ids is None:
-            receipt = source.forget(owner=owner)
-        else:
-            receipt = source.forget(ids=option.ids_in(ids, "--ids"))
+        receipt = source.forget(ids=chosen, owner=owner)
         agree(f"{receipt.count:,} of {receipt.n_before:,} records would be forgotten for good", yes=yes)
         proof = source.certificate(removed=receipt) if certificate is not None else None
         # The certificate takes its place last: there is none unless the records are out of the file.
@@ -57,7 +55,7 @@ def forget(
 def evict(
     memory: option.MemoryFile,
     horizon: Annotated[
-        str, typer.Option(metavar="M[,R]", help="Drop what stays silent under any M admissions and R (or M) deletions.")
+        str, typer.Option(metavar="M[,R]", help="Drop what stays silent under any M additions and R (or M) forgets.")
     ] = "0",
     keep: Annotated[str | None, typer.Option(help="Ids to keep all the same, commas between them.")] = None,
     yes: option.Yes = False,
@@ -65,8 +63,8 @@ def evict(
 ) -> None:
     """Drop the reserve records that are proven to change no answer, and print how many went.
 
-    With a horizon only those go that stay silent whatever is added or forgotten next. Afterwards "as if never seen" holds
-    relative to the records that remain.
+    With a horizon only those go that stay silent whatever is added or forgotten next. Afterwards "as if never seen"
+    holds relative to the records that remain.
     """
     span = option.horizon_in(horizon)
     kept = None if keep is None else option.ids_in(keep, "--keep")

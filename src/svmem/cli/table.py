@@ -62,8 +62,8 @@ def as_owners(path: Path, name: str, cells: Sequence[Any]) -> list[str | None]:
     owners: list[str | None] = []
     for row, cell in enumerate(cells, 1):
         if isinstance(cell, bool) or not (cell is None or isinstance(cell, str | int)):
-            kind = type(cell).__name__
-            raise InvalidInput(f"{path}: owners must be text or whole numbers, column {name!r} holds a {kind} in row {row}")
+            came = f"column {name!r} holds a {type(cell).__name__} in row {row}"
+            raise InvalidInput(f"{path}: owners must be text or whole numbers, {came}")
         owner = None if cell is None else str(cell)
         if owner and owner != owner.strip():
             raise InvalidInput(

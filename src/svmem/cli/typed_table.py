@@ -109,8 +109,6 @@ def _stacked(path: Path, name: str, cells: list[list[Any] | None]) -> NDArray[An
     width = len(cells[0] or ())
     for row, cell in enumerate(cells, 1):
         if cell is None or len(cell) != width or not width:
-            came = "none" if not cell else f"one of {len(cell)}"
-            raise InvalidInput(
-                f"{path}: column {name!r} must hold a list of {width or 'some'} numbers in every row, row {row} has {came}"
-            )
+            wanted, came = f"a list of {width or 'some'} numbers", f"one of {len(cell)}" if cell else "none"
+            raise InvalidInput(f"{path}: column {name!r} must hold {wanted} in every row, row {row} has {came}")
     return np.array([[np.nan if x is None else x for x in cell or ()] for cell in cells])

@@ -10,7 +10,7 @@ from svmem.types import Json
 
 __all__ = ["document", "optimality", "scope", "selection"]
 
-_ERASED = "overwritten in this memory; copies, files and exports made earlier are not covered"
+_ERASED = "overwritten among the records; working buffers, and copies, files or exports made earlier, are not covered"
 
 
 def scope(retained: Retained) -> Scope:

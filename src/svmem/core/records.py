@@ -1,8 +1,9 @@
 """The records of a memory by slot, in id order, with holes where records left."""
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -145,8 +146,8 @@ def arrivals(
     next_id: int,
     keys: ArrayLike,
     values: ArrayLike,
-    ids: Iterable[int] | None,
-    owners: str | Sequence[str | None] | None,
+    ids: Iterable[SupportsIndex] | None,
+    owners: str | Iterable[str | None] | None,
 ) -> Arrivals:
     """Check what is to be added. Raises InvalidInput; -0 becomes 0, so that equal numbers are equal bits."""
     keys = as_rows(keys, "keys", records.keys.shape[1]) + 0.0
@@ -173,7 +174,7 @@ def as_rows(data: ArrayLike, name: str, width: int) -> Keys:
     return array
 
 
-def as_ids(ids: Iterable[int]) -> list[int]:
+def as_ids(ids: Iterable[SupportsIndex]) -> list[int]:
     """Return ids as a list of ints. Raises InvalidInput for anything that is no whole number in [0, 2^62)."""
     if isinstance(ids, np.ndarray):
         ids = ids.tolist()
@@ -191,7 +192,7 @@ def as_ids(ids: Iterable[int]) -> list[int]:
     return checked
 
 
-def _as_owners(owners: str | Sequence[str | None] | None, n: int) -> list[str | None]:
+def _as_owners(owners: str | Iterable[str | None] | None, n: int) -> list[str | None]:
     if owners is None:
         return [None] * n
     if isinstance(owners, str):

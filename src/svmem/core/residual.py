@@ -4,6 +4,7 @@ Shares nothing with the compiled solver. Only the columns of records with alpha 
 """
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import ceil, log2
 
@@ -24,6 +25,7 @@ UNIT = np.longdouble(max(np.finfo(np.longdouble).eps / 2, 2.0**-100))
 _TINY = np.finfo(np.longdouble).tiny
 _EXP_UNITS = 8  # exp of the C library, in units: 4 ulps, twice what its authors state
 _SECOND_ORDER = np.longdouble(1.01)  # covers products of rounding errors
+_WIDTH = 512  # columns summed at once
 _ENTRIES = 1 << 14  # kernel entries held at once: a quarter of a MiB, so that they stay near the processor
 
 
@@ -56,25 +58,22 @@ def residuals(keys: Keys, alpha: Coefficients, problem: Problem) -> Residuals:
     Error of r_i: that of the entries times sum alpha; one unit for each product and for each level of the pairwise
     sums, relative to f; one each for ridge alpha_i, the two additions and K_ii / 2.
     """
-    entries = _entries(keys, problem)
+    entries, mass = _entries(keys, problem), alpha.astype(np.longdouble)
     n, active = len(alpha), np.flatnonzero(alpha)
-    mass = alpha[active].astype(np.longdouble)
-    width = min(max(active.size, 1), 512)
-    height = max(1, _ENTRIES // width)
-    columns = [active[start : start + width] for start in range(0, active.size, width)]
-    masses = [mass[start : start + width] for start in range(0, active.size, width)]
-    f = np.zeros(n, dtype=np.longdouble)
-    for start in range(0, n, height):
-        rows = slice(start, start + height)
-        parts = [
-            _sum_by_halves(entries.block(rows, chosen) * share) for chosen, share in zip(columns, masses, strict=True)
-        ]
-        f[rows] = _sum_by_halves(np.stack(parts, axis=1)) if parts else 0
-    depth = ceil(log2(width)) + ceil(log2(max(len(columns), 1)))
-    own: Extended = np.longdouble(problem.ridge) * alpha.astype(np.longdouble)
-    value = f + own - entries.diagonal / 2
-    whole = mass.sum() * _SECOND_ORDER
-    rounding = (entries.units + depth + 1) * entries.scale * whole
+    parts = [active[start : start + _WIDTH] for start in range(0, active.size, _WIDTH)]
+    height = max(1, _ENTRIES // max(1, min(active.size, _WIDTH)))
+
+    def weighted(rows: slice) -> Extended:
+        sums = [_sum_by_halves(entries.block(rows, columns) * mass[columns]) for columns in parts]
+        return _sum_by_halves(np.stack(sums, axis=1))
+
+    blocks = [slice(start, start + height) for start in range(0, n if parts else 0, height)]
+    with ThreadPoolExecutor() as pool:  # numpy computes without the lock; the blocks do not depend on one another
+        f: Extended = np.concatenate([np.zeros(0 if blocks else n, dtype=np.longdouble), *pool.map(weighted, blocks)])
+    depth = ceil(log2(min(max(active.size, 1), _WIDTH))) + ceil(log2(max(len(parts), 1)))
+    own = np.longdouble(problem.ridge) * mass
+    value = np.subtract(f + own, entries.diagonal / 2)
+    rounding = (entries.units + depth + 1) * entries.scale * mass.sum() * _SECOND_ORDER
     rounding += 4 * (np.abs(f) + own) + (4 + entries.own_units) * entries.diagonal
     error = _SECOND_ORDER * UNIT * rounding + (n + keys.shape[1] + 8) * _TINY
     diagonal = entries.diagonal * (1 + _SECOND_ORDER * entries.own_units * UNIT)
@@ -96,8 +95,8 @@ def _entries(keys: Keys, problem: Problem) -> _Entries:
     n, d = keys.shape
     ones = np.ones(n, dtype=np.longdouble)
     if isinstance(kernel, RBF | Laplacian):
-        # One unit each for difference, division and square (which doubles the first two), d - 1 for the sum: a
-        # relative error of (d + 5) units of the exponent t, and t exp(-t) <= 0.37.
+        # One unit each for difference and square (which doubles the first), d - 1 for the sum, one each for sigma^2
+        # and the division: a relative error of d + 4 units of the exponent t, and t exp(-t) <= 0.37.
         units = 0.37 * (d + 5) + _EXP_UNITS
         return _Entries(_radial(exact, kernel), units, ones, ones)
     if isinstance(kernel, Cosine):
@@ -112,18 +111,25 @@ def _entries(keys: Keys, problem: Problem) -> _Entries:
 
 
 def _radial(keys: Extended, kernel: RBF | Laplacian) -> _Block:
-    """Entries by coordinate differences. One too large for the format gives exp(-inf) = 0, rightly."""
-    sigma = np.longdouble(kernel.sigma)
+    """Entries by coordinate differences, in units of a power of two near sigma.
+
+    One too large for the format gives exp(-inf) = 0, rightly: the rest of sigma lies between 1/2 and 1.
+    """
     squared = isinstance(kernel, RBF)
+    rest, exponent = np.frexp(np.longdouble(kernel.sigma))
+    unit, rest = np.ldexp(np.longdouble(1), -exponent), -rest * rest if squared else -rest
 
     def block(rows: slice, columns: NDArray[np.intp]) -> Extended:
         left, right = keys[rows], keys[columns]
-        distance = np.zeros((left.shape[0], right.shape[0]), dtype=np.longdouble)
+        step = np.empty((left.shape[0], right.shape[0]), dtype=np.longdouble)
+        distance = np.zeros_like(step)
         with np.errstate(over="ignore", under="ignore"):
             for k in range(keys.shape[1]):
-                step = (left[:, k, None] - right[None, :, k]) / sigma
-                distance += step * step if squared else np.abs(step)
-            return np.exp(-distance)
+                np.subtract(left[:, k, None], right[None, :, k], out=step)
+                step *= unit
+                distance += np.multiply(step, step, out=step) if squared else np.abs(step, out=step)
+            distance /= rest
+            return np.exp(distance, out=distance)
 
     return block
 
