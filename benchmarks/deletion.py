@@ -54,13 +54,13 @@ def libsvm(keys: Keys, tolerance: float) -> OneClassSVM:
 def libsvm_alpha(fitted: OneClassSVM, n: int, problem: svmem.Problem) -> np.ndarray:
     """Return its coefficients in our scale: their sum is 1 and their cap C."""
     alpha = np.zeros(n)
-    dual = fitted.dual_coef_.ravel()
+    dual = np.asarray(fitted.dual_coef_).ravel()
     alpha[fitted.support_] = dual / dual.sum()
     return np.clip(alpha, 0, problem.C)
 
 
 def forgetting(n: int, pairs: int, refits: int) -> list[Json]:
-    """Time forgets of active and of reserve records, each pair followed by a refit of the rest by libsvm now and then."""
+    """Time forgets of active and of reserve records, and now and then a refit of the rest by libsvm beside them."""
     keys = keys_of(n)
     problem = svmem.Problem.from_nu(NU, n, svmem.RBF(SIGMA))
     memory = filled(keys, problem)

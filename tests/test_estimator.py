@@ -23,9 +23,11 @@ def samples(n=80, d=3, seed=0):
 def test_decisions_agree_with_the_one_class_svm():
     data, probes = samples(), 2 * samples(50, seed=1)
     ours = SVDD(sigma=1.5, nu=0.3, ridge=1e-12).fit(data)
-    theirs = OneClassSVM(gamma=1 / 1.5**2, nu=0.3, tol=1e-12).fit(data)
+    theirs = OneClassSVM(nu=0.3, tol=1e-12).set_params(gamma=1 / 1.5**2).fit(data)
     scale = 2 / (0.3 * len(data))  # their coefficients sum to nu n, ours to 1, and ours count twice
-    np.testing.assert_allclose(ours.decision_function(probes), scale * theirs.decision_function(probes), atol=1e-7)  # libsvm keeps kernel rows in float32
+    rounding = 1e-7  # libsvm keeps kernel rows in float32
+    expected = scale * theirs.decision_function(probes)
+    np.testing.assert_allclose(ours.decision_function(probes), expected, atol=rounding)
     np.testing.assert_array_equal(ours.support_, theirs.support_)
 
 
@@ -71,7 +73,9 @@ def test_an_estimator_that_was_not_fitted_says_so():
     with pytest.raises(NotFittedError):
         SVDD().decision_function([[0.0]])
     with pytest.raises(NotFittedError):
-        clone(SVDD(C=0.05).fit(samples())).predict(samples())
+        copy = clone(SVDD(C=0.05).fit(samples()))
+        assert isinstance(copy, SVDD)
+        copy.predict(samples())
 
 
 def test_forgetting_something_unknown_changes_nothing():

@@ -14,7 +14,7 @@ from svmem.kernels import Cosine, Laplacian, Linear, Precomputed
 from svmem.memory import Memory
 from tests.cases.record import Record, assert_equals_fresh
 
-pytestmark = pytest.mark.timeout(600, func_only=True)
+pytestmark = [pytest.mark.usefixtures("compiled_memory"), pytest.mark.timeout(600, func_only=True)]
 
 PROBLEM = svmem.Problem(svmem.RBF(2.0), C=0.1)
 

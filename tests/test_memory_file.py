@@ -21,7 +21,7 @@ from svmem.errors import FileRefused, InvalidInput
 from svmem.kernels import RBF, Cosine, Laplacian, Linear
 from svmem.memory import Memory
 
-pytestmark = pytest.mark.timeout(600, func_only=True)
+pytestmark = [pytest.mark.usefixtures("compiled_memory"), pytest.mark.timeout(600, func_only=True)]
 
 PROBLEM = svmem.Problem(RBF(2.0), C=0.1)
 

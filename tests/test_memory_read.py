@@ -12,7 +12,7 @@ from svmem.errors import InvalidInput
 from svmem.kernels import RBF, Kernel, Laplacian
 from svmem.memory import Memory
 
-pytestmark = pytest.mark.timeout(600, func_only=True)
+pytestmark = [pytest.mark.usefixtures("compiled_memory"), pytest.mark.timeout(600, func_only=True)]
 
 KERNELS = [RBF(2.0), Laplacian(1.5)]
 kernels = pytest.mark.parametrize("kernel", KERNELS, ids=str)

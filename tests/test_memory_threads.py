@@ -17,7 +17,7 @@ from svmem.errors import SolverError
 from svmem.memory import Memory
 from tests.cases.record import Record, assert_equals_fresh
 
-pytestmark = pytest.mark.timeout(600, func_only=True)
+pytestmark = [pytest.mark.usefixtures("compiled_memory"), pytest.mark.timeout(600, func_only=True)]
 
 PROBLEM = svmem.Problem(svmem.RBF(2.0), C=0.1)
 QUERIES = np.random.default_rng(7).standard_normal((4, 2))

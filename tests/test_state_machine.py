@@ -3,6 +3,7 @@
 import copy
 import pickle
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -129,7 +130,7 @@ class MemoryMachine(RuleBasedStateMachine):
         after = self.memory.solution
         assert (after.margin.tolist(), after.bound.tolist()) == (before.margin.tolist(), before.bound.tolist())
 
-    def _refused(self, error: type[Exception], act) -> None:  # type: ignore[no-untyped-def]
+    def _refused(self, error: type[Exception], act: Callable[[], object]) -> None:
         before = self.memory.digest()
         with pytest.raises(error):
             act()

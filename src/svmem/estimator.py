@@ -1,7 +1,7 @@
 """The scikit-learn face of the memory: support vector data description with updates and exact deletion."""
 
 from numbers import Integral, Real
-from typing import Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from svmem.core.problem import DEFAULT_RIDGE, Problem
 from svmem.errors import InvalidInput
 from svmem.kernels import RBF
 from svmem.memory import Memory
-from svmem.types import Ids, Vector
+from svmem.types import Ids, Keys, Vector
 
 __all__ = ["SVDD"]
 
@@ -48,8 +48,7 @@ class SVDD(OutlierMixin, BaseEstimator):
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Describe the samples X (n, d); `y` is not used."""
         self._validate_params()
-        samples = validate_data(self, X, dtype=np.float64)
-        self._start(samples)
+        self._start(self._checked(X, reset=True))
         return self
 
     def partial_fit(self, X: ArrayLike, y: object = None) -> Self:
@@ -57,7 +56,7 @@ class SVDD(OutlierMixin, BaseEstimator):
         if not hasattr(self, "memory_"):
             return self.fit(X)
         self._validate_params()
-        samples = validate_data(self, X, dtype=np.float64, reset=False)
+        samples = self._checked(X, reset=False)
         self.memory_.add(samples, np.zeros((len(samples), 1)))
         return self
 
@@ -76,7 +75,7 @@ class SVDD(OutlierMixin, BaseEstimator):
     def score_samples(self, X: ArrayLike) -> Vector:
         """Return twice the kernel density f(x) = sum alpha_i kappa(x, x_i) of samples (m, d), without the offset."""
         check_is_fitted(self)
-        return self.memory_.score(validate_data(self, X, dtype=np.float64, reset=False)) + self.offset_
+        return self.memory_.score(self._checked(X, reset=False)) + self.offset_
 
     def predict(self, X: ArrayLike) -> Ids:
         """Return 1 for samples inside or on the boundary, -1 for those outside."""
@@ -99,7 +98,11 @@ class SVDD(OutlierMixin, BaseEstimator):
         """What `decision_function` subtracts from `score_samples`: 2 offset + 1."""
         return 2 * self.memory_.solution.offset + 1
 
-    def _start(self, samples: Vector) -> None:
+    def _checked(self, X: ArrayLike, *, reset: bool) -> Keys:
+        checked: Any = validate_data(self, cast(Any, X), dtype=np.float64, reset=reset)  # typed there by a default
+        return checked
+
+    def _start(self, samples: Keys) -> None:
         kernel = RBF(float(self.sigma))
         if self.C is None:
             nu = max(self.nu, 1 / len(samples))  # fewer than 1 / nu samples: C is 1, the largest there is

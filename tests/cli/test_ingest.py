@@ -121,6 +121,7 @@ def test_a_file_that_is_there_is_not_replaced(run: Run, table: Path, memory: Pat
         (("--nu", "0.3", "--C", "0.1"), "give one of them"),
         (("--sigma", "wide"), "a number or median, got 'wide'"),
         (("--kernel", "laplacian"), "give a number for this kernel"),
+        (("--keys", "hr,patient"), "'patient' cannot be a key or a value too"),
     ],
 )
 def test_options_that_contradict_each_other_are_misuse(

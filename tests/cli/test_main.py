@@ -147,3 +147,65 @@ def test_main_without_arguments_takes_those_of_the_process(monkeypatch: pytest.M
     monkeypatch.setattr(sys, "argv", ["svmem", "--version"])
     assert main() == 0
     assert capsys.readouterr().out == f"{svmem.__version__}\n"
+
+
+def test_demo_hands_over_its_options_and_prints_what_was_found(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    demo, table = pytest.importorskip("svmem.demo"), pytest.importorskip("svmem.demo.table")
+    asked = []
+
+    class Found:
+        def to_json(self) -> dict[str, int]:
+            return {"hours": 3}
+
+    def job(output: Path, **options: object) -> Found:
+        asked.append((output, options))
+        return Found()
+
+    monkeypatch.setattr(demo, "run", job)
+    monkeypatch.setattr(table, "summary", lambda result: f"{result.to_json()['hours']} hours")
+    assert run("demo", "--out", tmp_path, "--clif", tmp_path / "c").out == "3 hours\n"
+    assert run("demo", "--out", tmp_path, "--quick", "--mimic", tmp_path / "m", "--json").data == {"hours": 3}
+    quick = demo.Settings(trials=20, patients=20)
+    assert asked == [
+        (tmp_path, {"clif": tmp_path / "c", "mimic": None, "settings": None}),
+        (tmp_path, {"clif": None, "mimic": tmp_path / "m", "settings": quick}),
+    ]
+
+
+AFTER_DOCTOR = """
+import importlib, pkgutil
+import numpy as np, svmem, svmem._jit
+from svmem.cli.doctor import warm_up
+
+def compiled():
+    modules = [importlib.import_module(f"svmem._jit.{m.name}") for m in pkgutil.iter_modules(svmem._jit.__path__)]
+    found = [f for m in modules for f in vars(m).values() if hasattr(f, "signatures")]
+    return {(f.__module__, f.__name__): f.signatures for f in found}
+
+for step in warm_up():
+    step()
+before = compiled()
+keys = np.random.default_rng(1).standard_normal((60, 3))
+for kernel in (svmem.RBF(1.0), svmem.Laplacian(1.0), svmem.Linear()):
+    memory = svmem.Memory(svmem.Problem(kernel, C=0.1), key_dim=3, value_dim=2)
+    for part in (keys[:5], keys[5:9], keys[9:], keys[:2]):
+        memory.add(part, part[:, :2])
+    memory.forget(ids=[0, 20, 30])
+    memory.score(np.asfortranarray(keys))
+    if kernel.bounded:
+        memory.read(keys * 1e6, top_k=3)
+        memory.read(np.asfortranarray(keys))
+        memory.explain(keys[0])
+        memory.evict()
+    memory.certificate()
+    memory.forget(ids=memory.ids[5:])
+print([name for name, signatures in compiled().items() if signatures != before[name]])
+"""
+
+
+@pytest.mark.skipif(bool(os.environ.get("NUMBA_DISABLE_JIT")), reason="nothing is compiled")
+def test_after_doctor_nothing_is_left_to_compile(compiled_memory: None):
+    done = subprocess.run([sys.executable, "-c", AFTER_DOCTOR], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -1,6 +1,7 @@
 import io
 import json
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,24 @@ def test_two_commands_do_not_change_a_file_at_once(memory: Path):
         source.save(memory)
     with files.held(memory) as source:
         assert len(source) == N - 1
+
+
+def test_a_command_that_waited_works_on_what_the_other_one_left(memory: Path, capsys: pytest.CaptureFixture[str]):
+    found: list[int] = []
+
+    def second() -> None:
+        with files.held(memory) as source:
+            found.append(len(source))
+
+    waiting = threading.Thread(target=second)
+    with files.held(memory) as source:
+        waiting.start()
+        while "waiting for another svmem" not in capsys.readouterr().err:
+            waiting.join(0.01)
+        source.forget(ids=[0])
+        source.save(memory)
+    waiting.join()
+    assert found == [N - 1]
 
 
 def test_evicting_drops_reserve_records_and_changes_no_answer(run: Run, memory: Path):

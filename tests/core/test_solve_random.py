@@ -1,5 +1,7 @@
 """The cold solve on random degenerate problems, seeded in CI."""
 
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -43,7 +45,7 @@ def test_degenerate_problems_are_solved_to_rounding(drawn: Drawn) -> None:
 
 @settings(max_examples=examples(150))
 @given(problems(most=16), st.randoms(use_true_random=False))
-def test_shuffled_keys_give_the_same_bits(drawn: Drawn, random) -> None:  # type: ignore[no-untyped-def]
+def test_shuffled_keys_give_the_same_bits(drawn: Drawn, random: Random) -> None:
     keys, setting = drawn
     order = np.array(random.sample(range(len(keys)), len(keys)))
     one, other = svmem.solve(keys, problem_of(setting)), svmem.solve(keys[order], problem_of(setting))

@@ -153,7 +153,7 @@ def test_a_pivot_that_is_too_small_is_refused_and_the_factor_kept():
 
 def test_the_doubled_factor_holds_where_float64_fails():
     keys = np.array([0.0, 1e-7, 2e-7, 1.0])
-    high = np.exp(-np.subtract.outer(keys, keys) ** 2) + 1e-15 * np.eye(4)
+    high = np.exp(-(np.subtract.outer(keys, keys) ** 2)) + 1e-15 * np.eye(4)
     low = np.zeros((4, 4))
     truth = high.copy()
     assert doubled_cholesky(high, low)

@@ -41,9 +41,9 @@ def precedes(w, a, b):
 @njit(cache=True, nogil=True)
 def ordered_nodes(w, zone):
     """Return the nodes of a zone in canonical order (binary insertion)."""
-    nodes = np.empty(w.count[NODES], np.int64)
+    nodes = np.empty(w.counts[NODES], np.int64)
     size = 0
-    for node in range(w.count[NODES]):
+    for node in range(w.counts[NODES]):
         if w.tag[ZONE, node] == zone:
             low, high = 0, size
             while low < high:
@@ -76,11 +76,11 @@ def right_hand_side(w, margin, features):
     high, low, row = np.zeros(s), np.zeros(s), np.empty(s)
     for node in ordered_nodes(w, BOUND):
         point = w.xt[:, node].copy()
-        if w.count[CODE] == 3:
+        if w.counts[CODE] == 3:
             for k in range(s):
                 row[k] = point[margin[k]]
         else:
-            kernel_row(w.count[CODE], w.real[SCALE], point, features, s, row)
+            kernel_row(w.counts[CODE], w.real[SCALE], point, features, s, row)
         for k in range(s):
             p, e = doubled.two_product(w.node[MULT, node], row[k])
             high[k], low[k] = doubled.add(high[k], low[k], p, e)

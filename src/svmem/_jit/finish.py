@@ -44,6 +44,7 @@ from svmem._jit.work import (
     STALLED,
     SUM_HIGH,
     SUM_LOW,
+    TARGET,
     TEMP,
     ZONE,
     enter_margin,
@@ -51,6 +52,7 @@ from svmem._jit.work import (
     node_row,
 )
 
+REPRICE = 1e-13  # masses that refinement moved by more are priced again, before inequalities are judged
 LIMIT = 200  # changes of the partition at ties before the solver gives up
 
 
@@ -61,7 +63,7 @@ def slack(w, node):
     a, a_low = doubled.add(a, a_low, -w.node[HALF, node], 0.0)
     p, e = doubled.two_product(w.real[RIDGE] / w.node[MULT, node], w.node[MASS, node])
     a, a_low = doubled.add(a, a_low, p, e)
-    s = w.count[IN_MARGIN]
+    s = w.counts[IN_MARGIN]
     if s == 0:
         return a, a_low
     for k in range(s):
@@ -73,7 +75,7 @@ def slack(w, node):
 @njit(cache=True, nogil=True)
 def curvature(w, node):
     """Return the second derivative of half the objective in a node's mass, the margin keeping to its optimum."""
-    s = w.count[IN_MARGIN]
+    s = w.counts[IN_MARGIN]
     column = w.small[TEMP]
     drift = 1.0
     for k in range(s):
@@ -95,7 +97,7 @@ def worst_outside(w):
     """Return the node outside the margin whose coefficient would move farthest off its bound, -1 if none visibly."""
     worst, node = 0.0, -1
     near = NEAR * w.real[SIZE]
-    for i in range(w.count[NODES]):
+    for i in range(w.counts[NODES]):
         sign = 1.0 if w.tag[ZONE, i] == RESERVE else -1.0
         if w.tag[ZONE, i] != MARGIN and sign * (w.node[GRAD, i] - w.real[OFFSET]) < near:
             h, _ = slack(w, i)
@@ -111,7 +113,7 @@ def without_margin(w):
     """Set the offset of an empty margin; return the pair (reserve, bound) that should exchange mass, or (-1, -1)."""
     lowest, low, low_rest = -1, math.inf, 0.0
     highest, high, high_rest = -1, -math.inf, 0.0
-    for i in range(w.count[NODES]):
+    for i in range(w.counts[NODES]):
         a, b = slack(w, i)
         if w.tag[ZONE, i] == RESERVE and (a < low or (a == low and b < low_rest)):
             lowest, low, low_rest = i, a, b
@@ -123,7 +125,7 @@ def without_margin(w):
     gain, _ = doubled.add(high, high_rest, -low, -low_rest)
     if not gain > 0.0:
         return -1, -1
-    row = np.empty(w.count[NODES])
+    row = np.empty(w.counts[NODES])
     node_row(w, lowest, row)
     bend = 2.0 * (w.node[HALF, lowest] + w.node[HALF, highest] - row[highest])
     bend += w.real[RIDGE] * (1.0 / w.node[MULT, lowest] + 1.0 / w.node[MULT, highest])
@@ -148,7 +150,7 @@ def snap(w):
     """Move the margin node whose coefficient lies farthest beyond 0 or C, or would round to it, out. Return whether."""
     cap = w.real[CAP]
     worst, position, zone = 0.0, -1, RESERVE
-    for k in range(w.count[IN_MARGIN]):
+    for k in range(w.counts[IN_MARGIN]):
         a, a_low = per_record(w, k)
         below = 0.5 * GRID - a
         above = w.real[HALF_STEP] + ((a - cap) + a_low)
@@ -165,10 +167,10 @@ def snap(w):
 def write_alpha(w, error):
     """Write the rounded coefficients of all nodes and return the rounded offset and whether every rounding is sure."""
     alpha = w.node[ALPHA]
-    for i in range(w.count[NODES]):
+    for i in range(w.counts[NODES]):
         alpha[i] = w.real[CAP] if w.tag[ZONE, i] == BOUND else 0.0
     offset, certain = round_doubled(w.real[OFFSET], w.real[OFFSET_LOW], error)
-    for k in range(w.count[IN_MARGIN]):
+    for k in range(w.counts[IN_MARGIN]):
         node = w.order[NODE_AT, k]
         a, a_low = per_record(w, k)
         alpha[node], sure = round_doubled(a, a_low, error)
@@ -181,9 +183,20 @@ def write_alpha(w, error):
 def refined(w):
     """Find the doubled masses of the margin. Return their error: 0 from the canonical order, infinity if singular."""
     error = refine(w)
-    if error < math.inf:
+    if error < GRID / 64:  # otherwise ties could not be told, and hardly a rounding would be sure
         return error
     return 0.0 if solve_canonically(w) else math.inf
+
+
+@njit(cache=True, nogil=True)
+def take_masses(w, source):
+    """Set the margin's masses from a row of `small`. Return the largest change."""
+    largest = 0.0
+    for k in range(w.counts[IN_MARGIN]):
+        node = w.order[NODE_AT, k]
+        largest = max(largest, abs(w.small[source, k] - w.node[MASS, node]))
+        w.node[MASS, node] = w.small[source, k]
+    return largest
 
 
 @njit(cache=True, nogil=True)
@@ -192,15 +205,16 @@ def finish(w):
     changed = False
     for _ in range(LIMIT):
         error = 0.0
-        if w.count[IN_MARGIN] > 0:
+        if w.counts[IN_MARGIN] > 0:
             if changed:
                 solve_margin(w)
-                for k in range(w.count[IN_MARGIN]):
-                    w.node[MASS, w.order[NODE_AT, k]] = w.small[0, k]
+                take_masses(w, TARGET)
                 price(w)
             error = refined(w)
             if error == math.inf:
                 return SINGULAR, 0.0
+            if take_masses(w, HIGH) > REPRICE:
+                price(w)
             if snap(w):
                 changed = True
                 continue
@@ -209,13 +223,13 @@ def finish(w):
             first, second = without_margin(w)
         if first < 0:
             offset, certain = write_alpha(w, error)
-            if not certain and w.count[IN_MARGIN] > 0:
+            if not certain and w.counts[IN_MARGIN] > 0:
                 if not solve_canonically(w):
                     return SINGULAR, 0.0
                 offset, _ = write_alpha(w, 0.0)
             return OK, offset
         changed = True
-        if w.count[IN_MARGIN] + 2 > w.order.shape[1]:
+        if w.counts[IN_MARGIN] + 2 > w.order.shape[1]:
             return FULL, 0.0
         code = enter_margin(w, first)
         if second >= 0:

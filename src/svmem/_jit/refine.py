@@ -45,7 +45,7 @@ DOUBLED_EPS = 2.0**-104
 @njit(cache=True, nogil=True)
 def residual(w):
     """Write b + offset - (K + ridge) x, doubled, into small[RES], small[RES_LOW]; return that of the sum."""
-    s = w.count[IN_MARGIN]
+    s = w.counts[IN_MARGIN]
     high, low = w.small[RES, :s], w.small[RES_LOW, :s]
     x, x_low = w.small[HIGH, :s], w.small[LOW, :s]
     for k in range(s):
@@ -85,7 +85,7 @@ def subtract_column(high, low, column, x, x_low):
 @njit(cache=True, nogil=True)
 def correct(w, short):
     """Add the solution for the residual to the doubled masses and offset. Return the largest change of a mass."""
-    s = w.count[IN_MARGIN]
+    s = w.counts[IN_MARGIN]
     change, ones = w.small[TEMP, :s], w.small[ONES, :s]
     for k in range(s):
         change[k] = w.small[RES, k] + w.small[RES_LOW, k]
@@ -107,14 +107,14 @@ def refine(w):
 
     The error is estimated from the first correction, which shows how much of a residual one solve leaves behind.
     """
-    s = w.count[IN_MARGIN]
+    s = w.counts[IN_MARGIN]
     norm = 0.0
     for k in range(s):
         w.small[HIGH, k] = w.node[MASS, w.order[NODE_AT, k]]
         w.small[LOW, k] = 0.0
         norm = max(norm, w.small[HIGH, k])
     w.real[OFFSET_LOW] = 0.0
-    rounding = DOUBLED_EPS * (8.0 + math.sqrt(np.float64(s + w.count[SUM_UPDATES]))) * w.real[SIZE]
+    rounding = DOUBLED_EPS * (8.0 + math.sqrt(np.float64(s + w.counts[SUM_UPDATES]))) * w.real[SIZE]
     previous, contraction, error = norm, 1e-16, math.inf
     for _ in range(ROUNDS):
         change = correct(w, residual(w))

@@ -42,12 +42,13 @@ from svmem._jit.work import (
 # Violations above this, relative to the largest kernel value, are settled here; smaller ones in doubled arithmetic.
 PRICE_TOLERANCE = 1e-12
 SEVERAL = 0.5
+CANCELLATIONS, HARMLESS = 4, 1e4  # how often a solution is corrected, and by what factor its parts may cancel
 
 
 @njit(cache=True, nogil=True)
 def free_mass(w):
     """Return the doubled mass that the bound set leaves to the margin: exactly zero where the caps use up the total."""
-    p, e = doubled.two_product(w.real[CAP], np.float64(w.count[BOUND_RECORDS]))
+    p, e = doubled.two_product(w.real[CAP], np.float64(w.counts[BOUND_RECORDS]))
     return doubled.add(w.real[TOTAL], w.real[TOTAL_LOW], -p, -e)
 
 
@@ -55,29 +56,43 @@ def free_mass(w):
 def solve_margin(w):
     """Write the masses that are optimal on the margin into small[TARGET] and their offset into real[OFFSET].
 
-    Solves (K + ridge) x - offset 1 = b, sum x = free mass, with b = diag(K)/2 - C sum over the bound set.
+    Solves (K + ridge) x - offset 1 = b, sum x = free mass, b = diag(K)/2 - C sum over the bound set. The last offset
+    is added to b beforehand: where (K + ridge)^-1 1 is huge, as for keys around their centre under a linear kernel, the
+    two parts of x would cancel otherwise. Where they still do, the better offset is used once more.
     """
-    s = w.count[IN_MARGIN]
-    x = w.small[TARGET]
-    ones = w.small[ONES]
+    s = w.counts[IN_MARGIN]
+    x, ones = w.small[TARGET, :s], w.small[ONES, :s]
     for k in range(s):
-        node = w.order[NODE_AT, k]
-        x[k] = w.node[HALF, node] - w.real[CAP] * w.node[SUM_HIGH, node]
         ones[k] = 1.0
-    solve_lower(w.chol, s, x)
-    solve_upper(w.chol, s, x)
     solve_lower(w.chol, s, ones)
     solve_upper(w.chol, s, ones)
     free, _ = free_mass(w)
-    offset = (free - total(x[:s])) / total(ones[:s])
-    add_multiple(x[:s], offset, ones[:s])
-    w.real[OFFSET] = offset
+    for _ in range(CANCELLATIONS):
+        for k in range(s):
+            node = w.order[NODE_AT, k]
+            x[k] = w.node[HALF, node] - w.real[CAP] * w.node[SUM_HIGH, node] + w.real[OFFSET]
+        solve_lower(w.chol, s, x)
+        solve_upper(w.chol, s, x)
+        offset = (free - total(x)) / total(ones)
+        add_multiple(x, offset, ones)
+        w.real[OFFSET] += offset
+        if abs(offset) * largest(ones) <= HARMLESS * largest(x):
+            return
+
+
+@njit(cache=True, nogil=True)
+def largest(x):
+    """Return the largest absolute value."""
+    out = 0.0
+    for k in range(x.shape[0]):
+        out = max(out, abs(x[k]))
+    return out
 
 
 @njit(cache=True, nogil=True)
 def step(w):
     """Go to the optimum on the margin, or to the first bound on the way. Return (it got there, some mass moved)."""
-    s = w.count[IN_MARGIN]
+    s = w.counts[IN_MARGIN]
     target = w.small[TARGET]
     length, blocking, zone = 1.0, -1, RESERVE
     for k in range(s):
@@ -106,7 +121,7 @@ def step(w):
 @njit(cache=True, nogil=True)
 def margin_row(w, position):
     """Return the kernel row of a margin node."""
-    return w.rows[w.order[SLOT, position], : w.count[NODES]]
+    return w.rows[w.order[SLOT, position], : w.counts[NODES]]
 
 
 @njit(cache=True, nogil=True)
@@ -118,14 +133,14 @@ def margin_mass(w, position):
 @njit(cache=True, nogil=True)
 def price(w):
     """Write f + ridge alpha - kappa(x, x)/2 of every node into grad."""
-    n = w.count[NODES]
+    n = w.counts[NODES]
     grad = w.node[GRAD, :n]
     high = w.node[SUM_HIGH, :n]
     half = w.node[HALF, :n]
     cap = w.real[CAP]
     for i in range(n):
         grad[i] = cap * high[i] - half[i]
-    s = w.count[IN_MARGIN]
+    s = w.counts[IN_MARGIN]
     whole = s - s % 4
     for k in range(0, whole, 4):  # four rows a pass, since loading and storing grad takes most of the time
         a, b, c, d = margin_row(w, k), margin_row(w, k + 1), margin_row(w, k + 2), margin_row(w, k + 3)
@@ -142,7 +157,7 @@ def price(w):
 def extremes(w):
     """Return the reserve node of smallest and the bound node of largest grad, -1 where there is none."""
     lowest, highest = -1, -1
-    for i in range(w.count[NODES]):
+    for i in range(w.counts[NODES]):
         if w.tag[ZONE, i] == RESERVE:
             if lowest < 0 or w.node[GRAD, i] < w.node[GRAD, lowest]:
                 lowest = i
@@ -159,7 +174,7 @@ def enter_violators(w, share):
     """
     lowest, highest = extremes(w)
     tolerance = PRICE_TOLERANCE * w.real[SIZE]
-    if w.count[IN_MARGIN] == 0:  # the sum can only be kept by a pair
+    if w.counts[IN_MARGIN] == 0:  # the sum can only be kept by a pair
         if lowest < 0 or highest < 0 or w.node[GRAD, highest] - w.node[GRAD, lowest] <= tolerance:
             return 0
         if w.order.shape[1] < 2:
@@ -175,7 +190,7 @@ def enter_violators(w, share):
     if worst <= tolerance:
         return 0
     entered = 0
-    for i in range(w.count[NODES]):
+    for i in range(w.counts[NODES]):
         zone = w.tag[ZONE, i]
         if zone != MARGIN:
             violation = offset - w.node[GRAD, i] if zone == RESERVE else w.node[GRAD, i] - offset
@@ -192,7 +207,7 @@ def settle(w, limit):
     """Step and price until no inequality is broken by more than rounding. Return OK, FULL, STALLED or SINGULAR."""
     moved = True
     for _ in range(limit):
-        if w.count[IN_MARGIN] > 0:
+        if w.counts[IN_MARGIN] > 0:
             solve_margin(w)
             arrived, some = step(w)
             moved = moved or some

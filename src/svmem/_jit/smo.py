@@ -57,7 +57,7 @@ def smo(w, tolerance, limit, cache):
 
     Expects grad to match mass. Returns the number of exchanges.
     """
-    n = w.count[NODES]
+    n = w.counts[NODES]
     mass, grad = w.node[MASS, :n], w.node[GRAD, :n]
     ridge = w.real[RIDGE] / w.node[MULT, :n]
     cap = w.real[CAP] * w.node[MULT, :n]

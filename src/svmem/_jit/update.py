@@ -37,7 +37,7 @@ from svmem._jit.work import (
 @njit(cache=True, nogil=True)
 def attach(w, node):
     """Take up the node behind the present columns: fill in its sums and its entries in the margin's rows."""
-    w.count[NODES] = node + 1
+    w.counts[NODES] = node + 1
     row = np.empty(node + 1)
     node_row(w, node, row)
     a, a_low = 0.0, 0.0
@@ -47,7 +47,7 @@ def attach(w, node):
             a, a_low = doubled.add(a, a_low, p, e)
     w.node[SUM_HIGH, node], w.node[SUM_LOW, node] = a, a_low
     grad = w.real[CAP] * a - w.node[HALF, node]
-    for k in range(w.count[IN_MARGIN]):
+    for k in range(w.counts[IN_MARGIN]):
         value = row[w.order[NODE_AT, k]]
         w.rows[w.order[SLOT, k], node] = value
         grad += w.node[MASS, w.order[NODE_AT, k]] * value
@@ -65,13 +65,13 @@ def set_multiplicity(w, node, mult):
     if zone == RESERVE:
         w.node[MULT, node] = mult
         return OK, False
-    row = np.empty(w.count[NODES])
+    row = np.empty(w.counts[NODES])
     node_row(w, node, row)
     if zone == MARGIN:
         leave_margin(w, w.tag[PLACE, node], RESERVE)
     else:
         add_to_sums(w, row, -w.node[MULT, node])
-        w.count[BOUND_RECORDS] -= np.int64(w.node[MULT, node])
+        w.counts[BOUND_RECORDS] -= np.int64(w.node[MULT, node])
         w.tag[ZONE, node] = RESERVE
     w.node[MULT, node] = mult
     cap = mult * w.real[CAP]
@@ -81,21 +81,22 @@ def set_multiplicity(w, node, mult):
     if mass < cap:
         return enter_margin(w, node), True
     add_to_sums(w, row, mult)
-    w.count[BOUND_RECORDS] += np.int64(mult)
+    w.counts[BOUND_RECORDS] += np.int64(mult)
     w.tag[ZONE, node] = BOUND
     return OK, True
 
 
 @njit(cache=True, nogil=True)
 def detach(w, node):
-    """Drop a reserve node; the last node takes its place."""
-    last = w.count[NODES] - 1
-    w.count[NODES] = last
-    if node == last:
-        return
+    """Drop a reserve node; the last node takes its place, and what it left behind is overwritten."""
+    last = w.counts[NODES] - 1
+    w.counts[NODES] = last
     for c in range(w.xt.shape[0]):
         w.xt[c, node] = w.xt[c, last]
-    for k in range(w.count[IN_MARGIN]):
+        w.xt[c, last] = 0.0
+    if node == last:
+        return
+    for k in range(w.counts[IN_MARGIN]):
         w.rows[w.order[SLOT, k], node] = w.rows[w.order[SLOT, k], last]
     for r in range(w.node.shape[0]):
         w.node[r, node] = w.node[r, last]
@@ -114,7 +115,7 @@ def change(w, nodes, mults, arrivals):
     row a changed node.
     """
     touched = False
-    first = w.count[NODES]
+    first = w.counts[NODES]
     for node in range(first, first + arrivals):
         attach(w, node)
         if w.node[GRAD, node] - w.real[OFFSET] < NEAR * w.real[SIZE]:

@@ -14,7 +14,7 @@ from svmem._jit.rows import kernel_row
 
 RESERVE, MARGIN, BOUND = 0, 1, 2  # values of `zone`
 OK, FULL, STALLED, SINGULAR, UNSURE = 0, 1, 2, 3, 4  # what the compiled solver says
-NODES, IN_MARGIN, BOUND_RECORDS, CODE, SUM_UPDATES = 0, 1, 2, 3, 4  # places in `count`
+NODES, IN_MARGIN, BOUND_RECORDS, CODE, SUM_UPDATES = 0, 1, 2, 3, 4  # places in `counts`
 # Places in `real`; HALF_STEP: a coefficient this close to C is C.
 CAP, RIDGE, SCALE, TOTAL, TOTAL_LOW, OFFSET, OFFSET_LOW, SIZE, HALF_STEP = 0, 1, 2, 3, 4, 5, 6, 7, 8
 # Rows of `node`: kappa(x, x) / 2; multiplicity; mass = multiplicity times coefficient; the doubled sum of kappa over
@@ -43,7 +43,7 @@ class Work(NamedTuple):
     chol: np.ndarray  # (s, s) upper factor of gram + diag(ridge / multiplicity)
     small: np.ndarray  # (8, s) scratch over the margin
     point: np.ndarray  # (d,) scratch
-    count: np.ndarray  # int64
+    counts: np.ndarray  # int64
     real: np.ndarray  # float64
 
 
@@ -52,13 +52,13 @@ def node_row(w, node, out):
     """Write the kernel row of a node into out[:nodes]."""
     for c in range(w.point.shape[0]):
         w.point[c] = w.xt[c, node]
-    kernel_row(w.count[CODE], w.real[SCALE], w.point, w.xt, w.count[NODES], out)
+    kernel_row(w.counts[CODE], w.real[SCALE], w.point, w.xt, w.counts[NODES], out)
 
 
 @njit(cache=True, nogil=True)
 def add_to_sums(w, row, weight):
     """Add weight * row to the doubled sums over the bound set."""
-    n = w.count[NODES]
+    n = w.counts[NODES]
     high = w.node[SUM_HIGH, :n]
     low = w.node[SUM_LOW, :n]
     part = row[:n]
@@ -66,13 +66,13 @@ def add_to_sums(w, row, weight):
         p, e = doubled.two_product(weight, part[i])
         s, f = doubled.two_sum(high[i], p)
         high[i], low[i] = doubled.fast_two_sum(s, low[i] + (e + f))
-    w.count[SUM_UPDATES] += 1
+    w.counts[SUM_UPDATES] += 1
 
 
 @njit(cache=True, nogil=True)
 def refactor(w):
     """Recompute the factor with doubled arithmetic, for pivots that drown in rounding. False if one is not positive."""
-    s = w.count[IN_MARGIN]
+    s = w.counts[IN_MARGIN]
     high = np.zeros((s, s))
     low = np.zeros((s, s))
     for i in range(s):
@@ -111,14 +111,14 @@ def doubled_cholesky(high, low):
 @njit(cache=True, nogil=True)
 def enter_margin(w, node):
     """Move a reserve or bound node into the margin with its mass. Return OK, FULL (nothing changed) or SINGULAR."""
-    s = w.count[IN_MARGIN]
+    s = w.counts[IN_MARGIN]
     if s == w.order.shape[1]:
         return FULL
     row = w.rows[w.order[SLOT, s]]
     node_row(w, node, row)
     if w.tag[ZONE, node] == BOUND:
         add_to_sums(w, row, -w.node[MULT, node])
-        w.count[BOUND_RECORDS] -= np.int64(w.node[MULT, node])
+        w.counts[BOUND_RECORDS] -= np.int64(w.node[MULT, node])
     column = w.small[TEMP]
     for k in range(s):
         value = row[w.order[NODE_AT, k]]
@@ -129,7 +129,7 @@ def enter_margin(w, node):
     w.order[NODE_AT, s] = node
     w.tag[PLACE, node] = s
     w.tag[ZONE, node] = MARGIN
-    w.count[IN_MARGIN] = s + 1
+    w.counts[IN_MARGIN] = s + 1
     ridge = w.real[RIDGE] / w.node[MULT, node]
     # The exact pivot is at least the node's ridge: one far below it is rounding, and the factor is done again.
     if append(w.chol, s, column, w.gram[s, s] + ridge, 0.5 * ridge) or refactor(w):
@@ -140,13 +140,13 @@ def enter_margin(w, node):
 @njit(cache=True, nogil=True)
 def leave_margin(w, position, zone):
     """Move a margin node to the reserve (mass 0) or to the bound (mass at its cap)."""
-    s = w.count[IN_MARGIN]
+    s = w.counts[IN_MARGIN]
     node = w.order[NODE_AT, position]
     freed = w.order[SLOT, position]
     if zone == BOUND:
         w.node[MASS, node] = w.node[MULT, node] * w.real[CAP]
         add_to_sums(w, w.rows[freed], w.node[MULT, node])
-        w.count[BOUND_RECORDS] += np.int64(w.node[MULT, node])
+        w.counts[BOUND_RECORDS] += np.int64(w.node[MULT, node])
     else:
         w.node[MASS, node] = 0.0
     w.tag[ZONE, node] = zone
@@ -160,4 +160,4 @@ def leave_margin(w, position, zone):
         w.order[SLOT, i] = w.order[SLOT, i + 1]
         w.tag[PLACE, w.order[NODE_AT, i]] = i
     w.order[SLOT, s - 1] = freed
-    w.count[IN_MARGIN] = s - 1
+    w.counts[IN_MARGIN] = s - 1

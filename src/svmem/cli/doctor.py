@@ -52,13 +52,16 @@ def warm_up() -> list[Callable[[], object]]:
     """Return steps, to be run in this order, that together call all that is compiled for solving and for memories."""
     keys = np.random.default_rng(0).standard_normal((60, 2))
     problem = Problem.from_nu(0.5, 60, RBF(1.0))
-    memory = Memory(problem, key_dim=2, value_dim=1)
+    memory, narrow = Memory(problem, key_dim=2, value_dim=2), Memory(problem, key_dim=2, value_dim=1)
     return [
-        lambda: memory.add(keys[:50], keys[:50, :1]),  # solved from nothing
-        lambda: memory.add(keys[50:], keys[50:, :1]),  # step by step
+        lambda: memory.add(keys[:50], keys[:50]),  # solved from nothing
+        lambda: memory.add(keys[50:], keys[50:]),  # step by step
+        lambda: narrow.add(keys, keys[:, :1]),
         lambda: memory.read(keys[:2]),
         lambda: memory.score(keys[:2]),
         lambda: memory.explain(keys[0]),
+        lambda: narrow.read(keys[:2]),
+        lambda: narrow.explain(keys[0]),
         lambda: memory.solution,
         lambda: memory.forget(ids=[0, 1]),
         lambda: memory.certificate(selection=memory.selection()),

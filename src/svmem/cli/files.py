@@ -29,7 +29,7 @@ def held(path: Path) -> Iterator[Memory]:
     Without this a command that loaded the file before a forget could save the forgotten records again after it.
     """
     while True:
-        with open(path, "rb") as file:
+        with open(path, "rb+") as file:  # a file that may not be written to is refused here
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

@@ -21,7 +21,6 @@ from svmem.types import Keys, Values
 __all__ = ["ingest"]
 
 NU = 0.3
-PART = 512  # records added between two steps of the progress bar; the memory does not depend on it
 UNEVEN = 10.0  # spreads of key columns that differ by more than this are remarked on
 
 
@@ -67,9 +66,10 @@ def ingest(
     """Make a memory of the rows of a table.
 
     Each row becomes a record: a key, a value, and whose it is. A column of lists, or a two-dimensional array of an
-    .npz, counts as that many columns. Kernel and cap are fixed for the life of the memory. Columns are taken as they
-    are: one sigma serves them all, so bring them to like units first. No mean or scale is computed here, since the
-    memory would go on holding it, and with it a trace of every row, after a row is forgotten.
+    .npz, counts as that many columns. Messages count rows from 1, below the header. Kernel and cap are fixed for the
+    life of the memory. Columns are taken as they are: one sigma serves them all, so bring them to like units first. No
+    mean or scale is computed here, since the memory would go on holding it, and with it a trace of every row, after a
+    row is forgotten.
     """
     settings = {"--sigma": sigma, "--nu": nu, "--C": cap, "--kernel": kernel, "--ridge": ridge}
     _check_choices({name for name, value in settings.items() if value is not None}, append=append, force=force)
@@ -102,6 +102,8 @@ def _check_choices(given: set[str], *, append: bool, force: bool) -> None:
 
 def _rows(table: Path, keys: str, values: str, owner: str | None) -> Rows:
     key_names, value_names = names_in(keys, "--keys"), names_in(values, "--values")
+    if owner in (*key_names, *value_names):  # and if it were no number, a message would quote it
+        raise typer.BadParameter(f"{owner!r} cannot be a key or a value too", param_hint="--owner")
     found = read_columns(table, list(dict.fromkeys([*key_names, *value_names])), owner)
     return Rows(found.matrix(key_names), found.matrix(value_names), found.owners)
 
@@ -143,15 +145,11 @@ def _fill(memory: Memory, rows: Rows, out: Path) -> int:
             f"{out} holds keys of {memory.key_dim} numbers and values of {memory.value_dim}, "
             f"the columns give {widths[0]} and {widths[1]}"
         )
-    n, first = len(rows.keys), []
-    with bar("adding records", n) as advance:
-        for start in range(0, n, PART):
-            part = slice(start, min(start + PART, n))
-            owners = None if rows.owners is None else rows.owners[part]
-            first = first or memory.add(rows.keys[part], rows.values[part], owners=owners)[:1]
-            advance(part.stop - part.start)
+    with bar("solving", None) as advance:  # all at once: in parts it would take several times as long
+        ids = memory.add(rows.keys, rows.values, owners=rows.owners)
+        advance(len(ids))
     memory.save(out)
-    return first[0]
+    return ids[0]
 
 
 def _remark(rows: Rows, owner: str | None) -> None:

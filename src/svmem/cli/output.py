@@ -60,7 +60,8 @@ def agree(what: str, *, yes: bool) -> None:
 @contextmanager
 def bar(title: str, total: int | None) -> Iterator[Advance]:
     """Show progress on stderr while the block runs; what it gets is called with the units done (None: unknown)."""
-    columns = TextColumn("{task.description:<24}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    count = TextColumn("{task.completed:,}") if total is None else MofNCompleteColumn()
+    columns = TextColumn("{task.description:<24}"), BarColumn(), count, TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task(title, total=total)
         yield lambda units: progress.advance(task, units)

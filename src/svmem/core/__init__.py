@@ -1,1 +1,1 @@
-"""The problem, its solvers and its certificates. Works on arrays and knows nothing of ids, owners or files."""
+"""The problem, its solvers and its certificates. Below them, what a memory is made of: records, digests, files."""

@@ -11,8 +11,8 @@ __all__ = ["allocate", "resize"]
 
 def allocate(problem: Problem, key_dim: int, nodes: int = 64, margin: int = 32) -> Work:
     """Return empty buffers with room for that many nodes and margin nodes."""
-    count = np.zeros(8, np.int64)
-    count[CODE] = problem.kernel.code
+    counts = np.zeros(8, np.int64)
+    counts[CODE] = problem.kernel.code
     real = np.zeros(9)
     real[CAP], real[RIDGE], real[SCALE] = problem.C, problem.ridge, problem.kernel.scale
     real[TOTAL], real[TOTAL_LOW] = problem.total
@@ -27,7 +27,7 @@ def allocate(problem: Problem, key_dim: int, nodes: int = 64, margin: int = 32) 
         chol=np.zeros((margin, margin)),
         small=np.zeros((8, margin)),
         point=np.zeros(key_dim),
-        count=count,
+        counts=counts,
         real=real,
     )
 

@@ -15,7 +15,7 @@ COARSE = 1e-6  # violation at which exact steps take over, relative to the large
 
 def start(work: jit.Work, problem: Problem) -> int:
     """Write masses near the optimum into the buffers, ready for `rebuild`. Return the number of margin nodes."""
-    n = int(work.count[jit.NODES])
+    n = int(work.counts[jit.NODES])
     caps = work.node[jit.MULT, :n] * problem.C
     work.node[jit.MASS, :n] = fill(caps, problem.total[0])
     grad_of_masses(work, np.flatnonzero(work.node[jit.MASS, :n] > 0))

@@ -9,7 +9,7 @@ from svmem._jit import work as jit
 from svmem._jit.cold import grad_of_masses, rebuild
 from svmem._jit.finish import finish
 from svmem._jit.rows import PRECOMPUTED, self_kernel
-from svmem._jit.settle import settle
+from svmem._jit.settle import price, settle
 from svmem._jit.update import change
 from svmem.core.buffers import allocate, resize
 from svmem.core.cold import start
@@ -30,7 +30,7 @@ _FAILED = {
 class WorkingSet:
     """Distinct keys with multiplicities, their masses and the partition, at the canonical optimum after every call.
 
-    A handle names a node (a distinct key) for as long as a record of it is there; afterwards it may be used again.
+    Keys are distinct as the kernel sees them. A handle names a node (a distinct key) for as long as a record of it is there; afterwards it may be used again.
     `repairs` counts how often the incremental steps failed and a cold solve took over.
     """
 
@@ -57,10 +57,9 @@ class WorkingSet:
 
         Raises SolverError, with nothing changed, when no optimum can be proved.
         """
-        keys = keys + 0.0  # -0 becomes 0
-        features = self.problem.kernel.features(keys)
+        features = self.problem.kernel.features(keys) + 0.0  # -0 becomes 0
         before, cold = self.records, self._wants_cold(len(keys))
-        handles, grown, fresh = self._assign(keys, features)
+        handles, grown, fresh = self._assign(features)
         self.records += len(keys)
         try:
             self._apply(grown, len(fresh), cold=cold or before < self._least)
@@ -95,7 +94,7 @@ class WorkingSet:
 
     def active(self) -> tuple[Ids, Coefficients]:
         """Return the handles with a positive coefficient, in no particular order, and their coefficients."""
-        n = int(self._work.count[jit.NODES])
+        n = int(self._work.counts[jit.NODES])
         if self.status is Status.COLLECTING:
             return np.array(self._handle_at[:n], np.int64), np.full(n, 1.0 / max(self.records, 1))
         nodes = np.flatnonzero(self._work.node[jit.ALPHA, :n] > 0)
@@ -110,21 +109,21 @@ class WorkingSet:
     def _wants_cold(self, arriving: int) -> bool:
         return arriving > max(32, self.records // 2)
 
-    def _assign(self, keys: Keys, features: Keys) -> tuple[Ids, dict[int, float], list[int]]:
+    def _assign(self, features: Keys) -> tuple[Ids, dict[int, float], list[int]]:
         """Give each key a node, new ones behind the present columns. Return handles, new multiplicities, new nodes."""
-        n = int(self._work.count[jit.NODES])
-        self._work = resize(self._work, n + len(keys), 0)
+        n = int(self._work.counts[jit.NODES])
+        self._work = resize(self._work, n + len(features), 0)
         work = self._work
-        handles, grown, fresh = np.empty(len(keys), np.int64), {}, []
+        handles, grown, fresh = np.empty(len(features), np.int64), {}, []
         merge = self.problem.kernel.code != PRECOMPUTED  # rows of a Gram matrix stand for keys that are not known
-        for i, key in enumerate(keys):
-            name = key.tobytes() if merge else (n + i).to_bytes(8, "little")
+        for i, feature in enumerate(features):
+            name = feature.tobytes() if merge else (n + i).to_bytes(8, "little")
             handle = self._handle_of_key.get(name)
             if handle is None:
                 node = n + len(fresh)
                 handle = self._new_handle(name, node)
-                work.xt[:, node] = features[i]
-                work.node[jit.HALF, node] = 0.5 * self_kernel(self.problem.kernel.code, features[i], node)
+                work.xt[:, node] = feature
+                work.node[jit.HALF, node] = 0.5 * self_kernel(self.problem.kernel.code, feature, node)
                 work.node[jit.MULT, node] = 1.0
                 fresh.append(node)
             else:
@@ -150,7 +149,7 @@ class WorkingSet:
 
     def _apply(self, mults: dict[int, float], arrivals: int, *, cold: bool) -> None:
         """Change multiplicities and attach arrivals, then return to the optimum."""
-        work, count = self._work, self._work.count
+        work, count = self._work, self._work.counts
         collecting = self.records < self._least
         nodes = np.array(sorted(mults, reverse=True), np.int64)
         values = np.array([mults[node] for node in nodes])
@@ -174,14 +173,15 @@ class WorkingSet:
     def _set_plainly(self, nodes: Ids, values: np.ndarray, arrivals: int) -> None:
         """Change the columns without solving; the caller solves from nothing."""
         work = self._work
-        work.count[jit.NODES] += arrivals
+        work.counts[jit.NODES] += arrivals
         for node, value in zip(nodes, values, strict=True):
             work.node[jit.MULT, node] = value
             if value == 0.0:
-                last = int(work.count[jit.NODES]) - 1
+                last = int(work.counts[jit.NODES]) - 1
                 work.node[:, node] = work.node[:, last]
                 work.xt[:, node] = work.xt[:, last]
-                work.count[jit.NODES] = last
+                work.xt[:, last] = 0.0
+                work.counts[jit.NODES] = last
 
     def _renumber(self, nodes: Ids, values: np.ndarray) -> None:
         """Follow the moves of `detach`: the last node takes the place of one that left."""
@@ -193,10 +193,11 @@ class WorkingSet:
                     self._handle_at[node] = last
                     self._node_of[last] = node
                 del self._handle_of_key[self._keys[gone]]
+                self._keys[gone] = b""
                 self._free.append(gone)
 
     def _limit(self) -> int:
-        return 1000 + 20 * int(self._work.count[jit.NODES])
+        return 1000 + 20 * int(self._work.counts[jit.NODES])
 
     def _optimise(self, code: int = jit.OK, *, repair: bool) -> None:
         """Return to the canonical optimum, making room where it lacks; repair a failure by a cold solve, or raise."""
@@ -206,7 +207,7 @@ class WorkingSet:
             if code == jit.OK:
                 code, offset = finish(self._work)
                 if code == jit.OK:
-                    self.offset = offset
+                    self.offset = offset + 0.0  # -0 becomes 0
                     return
             if code != jit.FULL:
                 break
@@ -233,7 +234,7 @@ class WorkingSet:
 
 def collecting_offset(work: jit.Work, records: int) -> float:
     """Return the offset while collecting: the largest f + ridge alpha - kappa/2 over all keys, each with 1/n."""
-    n = int(work.count[jit.NODES])
+    n = int(work.counts[jit.NODES])
     if n == 0:
         return 0.0
     order = np.lexsort(work.xt[::-1, :n])  # canonical, so that the sum does not depend on arrival
@@ -245,10 +246,8 @@ def collecting_offset(work: jit.Work, records: int) -> float:
 
 def duality_gap(work: jit.Work) -> float:
     """Return r . alpha - min over the capped simplex of r . beta, with r the half gradient, in floating point."""
-    n = int(work.count[jit.NODES])
-    active = np.flatnonzero(work.node[jit.ALPHA, :n] > 0)
-    work.node[jit.MASS, :n] = work.node[jit.ALPHA, :n] * work.node[jit.MULT, :n]
-    grad_of_masses(work, active)
+    n = int(work.counts[jit.NODES])
+    price(work)
     r, cap = work.node[jit.GRAD, :n], work.node[jit.MULT, :n] * work.real[jit.CAP]
     order = np.argsort(r)
     before = np.concatenate([[0.0], np.cumsum(cap[order])[:-1]])
