@@ -11,8 +11,10 @@ pytest.register_assert_rewrite("tests.oracles.agreement", "tests.cases.record", 
 
 # `pytest --hypothesis-profile=soak` draws new examples each time, and many of them.
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
-settings.register_profile("ci", deadline=None, derandomize=True, max_examples=100, suppress_health_check=_SLOW)
-settings.register_profile("soak", deadline=None, max_examples=3000, stateful_step_count=80, suppress_health_check=_SLOW)
+settings.register_profile(
+    "ci", deadline=None, derandomize=True, max_examples=100, stateful_step_count=30, suppress_health_check=_SLOW
+)
+settings.register_profile("soak", deadline=None, max_examples=1000, stateful_step_count=80, suppress_health_check=_SLOW)
 settings.load_profile("ci")
 
 _PROBLEM = svmem.Problem(kernel=svmem.RBF(1.0), C=0.25)

@@ -12,6 +12,7 @@ from tests.oracles import Setting
 __all__ = ["caps", "examples", "key_rows", "key_sets", "problems", "settings_for"]
 
 Array = NDArray[np.float64]
+FINE = 1e-6  # the kernel of neighbours is 1 - 1e-12 and less: below most ridges
 TWIN_STEPS = (0.0, 1e-9, -1e-9, 2e-9, 1e-13, 1e-5)
 
 
@@ -26,11 +27,13 @@ def examples(count: int) -> int:
 def key_rows(draw: st.DrawFn, d: int) -> list[float]:
     """Draw one key: a grid point, now and then with a tiny or a plain displacement."""
     row = [float(draw(st.integers(-2, 2))) for _ in range(d)]
-    kind = draw(st.sampled_from(["grid", "grid", "twin", "half", "free", "far"]))
+    kind = draw(st.sampled_from(["grid", "grid", "twin", "half", "fine", "free", "far"]))
     if kind == "twin":
         row[0] += draw(st.sampled_from(TWIN_STEPS))
     elif kind == "half":
         row = [x / 2 for x in row]
+    elif kind == "fine":
+        row = [x * FINE for x in row]
     elif kind == "free":
         row = [draw(st.floats(-3, 3, allow_subnormal=True)) for _ in row]
     elif kind == "far":
@@ -43,12 +46,14 @@ def key_sets(draw: st.DrawFn, least: int = 1, most: int = 8, d: int | None = Non
     """Draw (n, d) keys of one kind: mixed, a small grid with repeats, or points of a line."""
     n = draw(st.integers(least, most))
     d = draw(st.integers(1, 3)) if d is None else d
-    kind = draw(st.sampled_from(["mixed", "grid", "line"]))
+    kind = draw(st.sampled_from(["mixed", "grid", "fine", "line"]))
     if kind == "mixed":
         return np.array([draw(key_rows(d)) for _ in range(n)])
-    if kind == "grid":
-        side = draw(st.integers(1, 3))
-        return np.array([[float(draw(st.integers(0, side))) for _ in range(d)] for _ in range(n)])
+    if kind in ("grid", "fine"):
+        side = draw(st.integers(1, 5))
+        return (FINE if kind == "fine" else 1.0) * np.array(
+            [[float(draw(st.integers(0, side))) for _ in range(d)] for _ in range(n)]
+        )
     direction = np.array([draw(st.sampled_from([0.0, 1.0, 0.5, -2.0, 0.1])) for _ in range(d)])
     places = np.array([float(draw(st.integers(0, 12))) for _ in range(n)])
     return places[:, None] * direction
@@ -77,7 +82,7 @@ def settings_for(draw: st.DrawFn, n: int, kernels: tuple[str, ...] = ("rbf", "rb
         C=draw(caps(n)),
         kernel=draw(st.sampled_from(kernels)),
         sigma=draw(st.sampled_from([1.0, 2.0, 0.5, 5.0, 100.0])),
-        ridge=draw(st.sampled_from([1e-8, 1e-6, 1e-2, 1e-10])),
+        ridge=draw(st.sampled_from([1e-8, 1e-6, 1e-2, 1e-10, 1e-12])),
     )
 
 

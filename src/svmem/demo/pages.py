@@ -93,9 +93,9 @@ def _withdrawal_words(r: DemoResult) -> Text:
     return Text(
         (
             "The patient with the most hours, the hardest case, is taken out of the memory over all patients. It is "
-            "then compared with a memory that was filled from nothing with the other patients only, on each of their "
-            f"{r.withdrawal.queries:,} hours. The other patients' answers do change a little when a patient leaves, as "
-            "they should: what must not differ is the memory from one that never held the patient.",
+            "then compared with a memory that was filled from nothing with the other patients only, on "
+            f"{r.withdrawal.queries:,} of their hours. The other patients' answers do change a little when a patient "
+            "leaves, as they should: what must not differ is the memory from one that never held the patient.",
         )
     )
 
@@ -144,12 +144,15 @@ def _proof_words(r: DemoResult) -> Text:
 
 def _proof_table(r: DemoResult) -> Table:
     p = r.proof
+    epsilon = p.readout_epsilon
+    answers = "not shown" if epsilon is None else at_most(2 * epsilon / (1 - epsilon))
     rows = (
         ("Records", f"{p.records:,}"),
         ("Size of the file", f"{p.size_bytes / 1e6:.1f} MB"),
         ("Duality gap, proven", at_most(p.gap)),
         ("Bound on the gate score, any query", at_most(p.score_bound)),
         ("Bound on the coefficients together", at_most(p.alpha_bound)),
+        ("Bound on an answer, any query, as a share of the largest value", answers),
         ("Checker", p.verdict),
         *((f"Tampered: {what}", said) for what, said in p.forgeries),
     )

@@ -25,6 +25,7 @@ caption { padding-bottom: .4rem; }
 table { border-collapse: collapse; width: 100%; margin: 1rem 0; font-size: .92rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem .6rem; border-bottom: 1px solid #e3e3e3; text-align: right; vertical-align: top; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
+td { overflow-wrap: anywhere; }
 th.words, td.words { text-align: left; }
 thead th { border-bottom: 2px solid #999; vertical-align: bottom; }
 code { font-size: .9em; overflow-wrap: anywhere; }
