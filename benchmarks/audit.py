@@ -70,9 +70,12 @@ def deletions(trials: int, advance: Callable[[int], None]) -> Iterator[Json]:
     """Yield one row a context and setting."""
     for number, (name, context) in enumerate(CONTEXTS.items()):
         for forgotten in SETTINGS:
-            rows = []
+            rows, failures = [], []
             for trial in range(trials):
-                rows.append(one_trial(context, forgotten, [number, forgotten, trial]))
+                try:
+                    rows.append(one_trial(context, forgotten, [number, forgotten, trial]))
+                except svmem.errors.SvmemError as error:
+                    failures.append(str(error))
                 advance(1)
             yield {
                 "measure": "deletions",
@@ -80,6 +83,7 @@ def deletions(trials: int, advance: Callable[[int], None]) -> Iterator[Json]:
                 "forgotten": forgotten,
                 "trials": trials,
                 "completed": len(rows),
+                "failures": failures,
                 "repairs": sum(row["repairs"] for row in rows),
                 "infeasible": sum(not row["feasible"] for row in rows),
                 "same_partition": sum(row["same_partition"] for row in rows),

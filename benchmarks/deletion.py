@@ -48,7 +48,8 @@ def seconds(call: Callable[[], object]) -> float:
 
 def libsvm(keys: Keys, tolerance: float) -> OneClassSVM:
     """Return a one-class SVM fitted to the same problem as ours, ridge aside."""
-    return OneClassSVM(nu=NU, gamma=1 / SIGMA**2, tol=tolerance, cache_size=1000, shrinking=False).fit(keys)
+    svm = OneClassSVM(nu=NU, tol=tolerance, cache_size=1000, shrinking=False)
+    return svm.set_params(gamma=1 / SIGMA**2).fit(keys)
 
 
 def libsvm_alpha(fitted: OneClassSVM, n: int, problem: svmem.Problem) -> np.ndarray:

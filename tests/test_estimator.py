@@ -72,9 +72,9 @@ def test_scores_are_finite_with_the_documented_sign_when_no_key_is_on_the_margin
 def test_an_estimator_that_was_not_fitted_says_so():
     with pytest.raises(NotFittedError):
         SVDD().decision_function([[0.0]])
+    copy = clone(SVDD(C=0.05).fit(samples()))
+    assert isinstance(copy, SVDD)
     with pytest.raises(NotFittedError):
-        copy = clone(SVDD(C=0.05).fit(samples()))
-        assert isinstance(copy, SVDD)
         copy.predict(samples())
 
 

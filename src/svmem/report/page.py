@@ -116,7 +116,7 @@ def short(number: float) -> str:
     if number == 0:
         return "0"
     if 0.01 <= abs(number) < 1000:
-        return f"{number:.2g}"
+        return f"{number:#.2g}".rstrip(".")
     mantissa, exponent = f"{number:.1e}".split("e")
     return f"{mantissa}e{int(exponent)}"
 
