@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from rich.console import Console
 
@@ -148,6 +149,17 @@ def test_stays_without_low_spo2_leave_that_part_out(tmp_path: Path) -> None:
     assert result.held_out is None
     assert "SpO2 hidden" not in (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "held_out_stays" not in result.to_json()
+
+
+def test_a_folder_of_ones_own_is_read_and_said_to_be_so(tmp_path: Path) -> None:
+    stays = pd.read_parquet(demo_folder() / "clif_hospitalization.parquet")
+    stays = stays[stays["patient_id"].isin(sorted(stays["patient_id"].unique())[:8])]
+    vitals = pd.read_parquet(demo_folder() / "clif_vitals.parquet")
+    stays.to_parquet(tmp_path / "clif_hospitalization.parquet")
+    vitals[vitals["hospitalization_id"].isin(stays["hospitalization_id"])].to_parquet(tmp_path / "clif_vitals.parquet")
+    result = run(tmp_path / "out", clif=tmp_path, settings=SETTINGS, quiet=True)
+    assert (result.source.name, result.counts.patients) == ("clif", 8)
+    assert "a folder of CLIF tables." in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
 def test_two_sources_at_once_are_refused_before_anything_is_written(tmp_path: Path) -> None:

@@ -4,9 +4,11 @@ import gzip
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from svmem.demo import mimic
+from svmem.demo.clif import demo_folder, load_clif
 from svmem.demo.mimic import load_mimic
 from svmem.errors import InvalidInput
 
@@ -92,3 +94,34 @@ def test_a_missing_file_or_column_is_named(tmp_path: Path) -> None:
 def test_an_empty_table_of_events_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="no plausible reading"):
         load_mimic(write(tmp_path, events=HEADER))
+
+
+def test_the_same_readings_in_both_layouts_give_the_same_hours(tmp_path: Path) -> None:
+    stays = pd.read_parquet(
+        demo_folder() / "clif_hospitalization.parquet", columns=["patient_id", "hospitalization_id"]
+    )
+    stays = stays[stays["patient_id"].isin(sorted(stays["patient_id"].unique())[:6])]
+    vitals = pd.read_parquet(demo_folder() / "clif_vitals.parquet")
+    vitals = vitals[vitals["hospitalization_id"].isin(stays["hospitalization_id"])]
+    stays.to_parquet(tmp_path / "clif_hospitalization.parquet")
+    vitals.to_parquet(tmp_path / "clif_vitals.parquet")
+
+    item = {channel: number for number, channel in mimic.CHANNEL_OF_ITEM.items() if number != mimic.FAHRENHEIT_ITEM}
+    joined = vitals.merge(stays, on="hospitalization_id")
+    joined = joined[joined["vital_category"].isin(item)]
+    table = joined.assign(itemid=joined["vital_category"].map(item), time=joined["recorded_dttm"].dt.tz_localize(None))
+    columns = {
+        "patient_id": "subject_id",
+        "hospitalization_id": "stay_id",
+        "time": "charttime",
+        "vital_value": "valuenum",
+    }
+    table = table.rename(columns=columns)
+    table.to_csv(tmp_path / "chartevents.csv.gz", index=False)
+    table[["subject_id", "stay_id"]].drop_duplicates().to_csv(tmp_path / "icustays.csv.gz", index=False)
+
+    one, other = load_clif(tmp_path), load_mimic(tmp_path)
+    assert (one.stay.tolist(), one.patient.tolist()) == (other.stay.tolist(), other.patient.tolist())
+    np.testing.assert_array_equal(one.hour, other.hour)
+    np.testing.assert_allclose(other.raw, one.raw, rtol=1e-12)
+    np.testing.assert_array_equal(one.event, other.event)

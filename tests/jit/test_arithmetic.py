@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from svmem._jit import doubled
-from svmem._jit.factor import append, remove, solve_lower, solve_upper
+from svmem._jit.factor import append, remove, solve_lower, solve_pair, solve_upper
 from svmem._jit.refine import GRID, round_doubled
 from svmem._jit.rows import LAPLACIAN, LINEAR, PRECOMPUTED, RBF, kernel_row, self_kernel, weighted_sums
 from svmem._jit.work import doubled_cholesky
@@ -141,6 +141,10 @@ def test_the_factor_solves_its_system_after_appending_and_removing(s):
         solve_lower(chol, len(kept), x)
         solve_upper(chol, len(kept), x)
         np.testing.assert_allclose(truth @ x[: len(kept)], 1, atol=1e-8)
+        x, y = np.ones(s + 8), np.arange(s + 8.0)
+        solve_pair(chol, len(kept), x, y)
+        np.testing.assert_allclose(truth @ x[: len(kept)], 1, atol=1e-8)
+        np.testing.assert_allclose(truth @ y[: len(kept)], np.arange(len(kept)), atol=1e-7)
 
 
 def test_a_pivot_that_is_too_small_is_refused_and_the_factor_kept():

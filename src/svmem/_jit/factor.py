@@ -70,6 +70,46 @@ def solve_upper(chol, s, x):
 
 
 @njit(cache=True, nogil=True)
+def solve_pair(chol, s, x, y):
+    """Replace x[:s] and y[:s] by the solutions of U'U z = x and U'U z = y, reading U once for both."""
+    for j in range(s):
+        a, b = x[j] / chol[j, j], y[j] / chol[j, j]
+        x[j], y[j] = a, b
+        row, p, q = chol[j, j + 1 : s], x[j + 1 : s], y[j + 1 : s]
+        for k in range(row.shape[0]):
+            p[k] -= a * row[k]
+            q[k] -= b * row[k]
+    for j in range(s - 1, -1, -1):
+        a, b = dot_pair(chol[j, j + 1 : s], x[j + 1 : s], y[j + 1 : s])
+        x[j] = (x[j] - a) / chol[j, j]
+        y[j] = (y[j] - b) / chol[j, j]
+
+
+@njit(cache=True, nogil=True)
+def dot_pair(row, x, y):
+    """Return the inner products of a row with x and with y, each in four interleaved partial sums."""
+    a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
+    n = row.shape[0]
+    whole = n - n % 4
+    for i in range(0, whole, 4):
+        r = row[i : i + 4]
+        u = x[i : i + 4]
+        v = y[i : i + 4]
+        a0 += r[0] * u[0]
+        a1 += r[1] * u[1]
+        a2 += r[2] * u[2]
+        a3 += r[3] * u[3]
+        b0 += r[0] * v[0]
+        b1 += r[1] * v[1]
+        b2 += r[2] * v[2]
+        b3 += r[3] * v[3]
+    for i in range(whole, n):
+        a0 += row[i] * x[i]
+        b0 += row[i] * y[i]
+    return (a0 + a1) + (a2 + a3), (b0 + b1) + (b2 + b3)
+
+
+@njit(cache=True, nogil=True)
 def append(chol, s, column, diagonal, floor):
     """Add a row and column to A. Return False, with U as it was, if the pivot is not above floor.
 

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from svmem._jit import doubled
-from svmem._jit.factor import add_multiple, solve_lower, solve_upper, total
+from svmem._jit.factor import add_multiple, solve_lower, solve_pair, solve_upper, total
 from svmem._jit.work import (
     BOUND,
     BOUND_RECORDS,
@@ -63,17 +63,18 @@ def solve_margin(w):
     """
     s = w.counts[IN_MARGIN]
     x, ones = w.small[TARGET, :s], w.small[ONES, :s]
-    for k in range(s):
-        ones[k] = 1.0
-    solve_lower(w.chol, s, ones)
-    solve_upper(w.chol, s, ones)
     free, _ = free_mass(w)
-    for _ in range(CANCELLATIONS):
+    for attempt in range(CANCELLATIONS):
         for k in range(s):
             node = w.order[NODE_AT, k]
             x[k] = w.node[HALF, node] - w.real[CAP] * w.node[SUM_HIGH, node] + w.real[OFFSET]
-        solve_lower(w.chol, s, x)
-        solve_upper(w.chol, s, x)
+        if attempt == 0:
+            for k in range(s):
+                ones[k] = 1.0
+            solve_pair(w.chol, s, x, ones)
+        else:
+            solve_lower(w.chol, s, x)
+            solve_upper(w.chol, s, x)
         offset = (free - total(x)) / total(ones)
         add_multiple(x, offset, ones)
         w.real[OFFSET] += offset

@@ -122,10 +122,10 @@ def _retention(hours: Hours, protocol: Protocol, steps: Steps) -> tuple[Retentio
     low = hours.raw[:, HELD_OUT] < hours.channels[HELD_OUT].calm[0]
     with steps.step("one memory per stay", stays) as advance:
         retention = measure_retention(hours, hours.event, VITALS, protocol, advance)
+    if not any(low[span].any() for _, span in hours.stays(protocol.hours_at_least)):
+        return retention, None
     others = tuple(column for column in VITALS if column != HELD_OUT)
     with steps.step("one memory per stay, SpO2 hidden", stays) as advance:
-        if not any(low[span].any() for _, span in hours.stays(protocol.hours_at_least)):
-            return retention, None
         return retention, measure_retention(hours, low, others, protocol, advance)
 
 
