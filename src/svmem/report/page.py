@@ -19,13 +19,14 @@ p { margin: .6rem 0; }
 .scroll { overflow-x: auto; }
 figure { margin: 1.2rem 0; }
 figure img { display: block; width: 100%; min-width: 36rem; height: auto; }
-figcaption, caption { color: #444; font-size: .92rem; text-align: left; }
+figcaption, .caption { color: #444; font-size: .92rem; text-align: left; }
 figcaption { margin-top: .5rem; }
-caption { padding-bottom: .4rem; }
+.caption { margin: 1.4rem 0 0; }
 table { border-collapse: collapse; width: 100%; margin: 1rem 0; font-size: .92rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem .6rem; border-bottom: 1px solid #e3e3e3; text-align: right; vertical-align: top; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
-td { overflow-wrap: anywhere; }
+td { white-space: nowrap; }
+td:first-child, td.words { white-space: normal; overflow-wrap: break-word; }
 th.words, td.words { text-align: left; }
 thead th { border-bottom: 2px solid #999; vertical-align: bottom; }
 code { font-size: .9em; overflow-wrap: anywhere; }
@@ -76,8 +77,8 @@ class Table:
         """Return the table in a box that scrolls sideways where the screen is narrow."""
         head = "".join(self._cell("th", i, cell) for i, cell in enumerate(self.header))
         body = "".join(f"<tr>{''.join(self._cell('td', i, c) for i, c in enumerate(row))}</tr>" for row in self.rows)
-        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
-        return f'<div class="scroll"><table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        caption = f'<p class="caption">{escape(self.caption)}</p>' if self.caption else ""
+        return f'{caption}<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
     def _cell(self, tag: str, column: int, text: str) -> str:
         kind = ' class="words"' if column in self.words else ""
