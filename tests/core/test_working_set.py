@@ -9,6 +9,7 @@ import svmem
 from svmem._jit import work as jit
 from svmem.core import incremental
 from svmem.core.incremental import WorkingSet
+from svmem.demo.clif import load_clif
 from svmem.errors import SolverError
 
 
@@ -145,3 +146,14 @@ def test_forgotten_keys_are_overwritten_in_the_buffers():
     for gone in keys[[0, 12, 29]]:
         assert not np.isin(gone, working._work.xt).any()
         assert gone.tobytes() not in working._keys
+
+
+def test_on_real_hours_a_small_margin_stays_small_on_the_way_too():
+    keys = load_clif().keys
+    of = svmem.Problem.from_nu(0.3, len(keys), svmem.RBF(3.0))
+    working = WorkingSet(of, keys.shape[1])
+    working.insert(keys[:5000])
+    for key in keys[5000:5008]:
+        working.insert(key[None])
+    assert working._work.order.shape[1] < 300  # thousands of nodes break their inequality at once on the way
+    assert working.repairs == 0

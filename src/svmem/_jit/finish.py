@@ -196,8 +196,7 @@ def step_refined(w):
     for k in range(w.counts[IN_MARGIN]):
         w.small[TARGET, k] = w.small[HIGH, k]
         far = far or abs(w.small[HIGH, k] - w.node[MASS, w.order[NODE_AT, k]]) > REPRICE
-    arrived, _ = step(w)
-    return arrived, far
+    return step(w), far
 
 
 @njit(cache=True, nogil=True)

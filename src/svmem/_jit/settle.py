@@ -17,7 +17,6 @@ from svmem._jit.work import (
     GRAD,
     HALF,
     IN_MARGIN,
-    MARGIN,
     MASS,
     MULT,
     NODE_AT,
@@ -42,7 +41,6 @@ from svmem._jit.work import (
 # Violations above this, relative to the largest kernel value, are settled here; smaller ones in doubled arithmetic.
 PRICE_TOLERANCE = 1e-12
 BEYOND = 1.0 + 2.0**-50  # a cap is a rounded product; whether a mass this near it has reached it, `finish` decides
-SEVERAL = 0.5
 CANCELLATIONS, HARMLESS = 4, 1e4  # how often a solution is corrected, and by what factor its parts may cancel
 
 
@@ -93,7 +91,7 @@ def largest(x):
 
 @njit(cache=True, nogil=True)
 def step(w):
-    """Go to the optimum on the margin, or to the first bound on the way. Return (it got there, some mass moved)."""
+    """Go to the optimum on the margin, or to the first bound on the way. Return whether it got there."""
     s = w.counts[IN_MARGIN]
     target = w.small[TARGET]
     length, blocking, zone = 1.0, -1, RESERVE
@@ -105,7 +103,6 @@ def step(w):
             length, blocking, zone = mass / -way, k, RESERVE
         elif target[k] > cap * BEYOND and way > 0.0 and cap - mass < way * length:
             length, blocking, zone = (cap - mass) / way, k, BOUND
-    moved = False
     for k in range(s):
         node = w.order[NODE_AT, k]
         mass = target[k]
@@ -113,11 +110,10 @@ def step(w):
             mass = min(
                 max(w.node[MASS, node] + length * (mass - w.node[MASS, node]), 0.0), w.node[MULT, node] * w.real[CAP]
             )
-        moved = moved or mass != w.node[MASS, node]
         w.node[MASS, node] = mass
     if blocking >= 0:
         leave_margin(w, blocking, zone)
-    return blocking < 0, moved
+    return blocking < 0
 
 
 @njit(cache=True, nogil=True)
@@ -169,10 +165,10 @@ def extremes(w):
 
 
 @njit(cache=True, nogil=True)
-def enter_violators(w, share):
-    """Move nodes that break their inequality into the margin. Return how many, or minus a failure code.
+def enter_worst(w):
+    """Move the node that breaks its inequality most into the margin. Return how many moved, or minus a failure code.
 
-    Takes the worst, and with it those that are worse than `share` of it: several at once save pricings.
+    One at a time: where margins are small, an offset on its way can leave thousands in breach that need not move.
     """
     lowest, highest = extremes(w)
     tolerance = PRICE_TOLERANCE * w.real[SIZE]
@@ -183,37 +179,21 @@ def enter_violators(w, share):
             return -FULL
         code = max(enter_margin(w, highest), enter_margin(w, lowest))
         return 2 if code == OK else -code
-    offset = w.real[OFFSET]
-    worst = tolerance
-    if lowest >= 0:
-        worst = max(worst, offset - w.node[GRAD, lowest])
-    if highest >= 0:
-        worst = max(worst, w.node[GRAD, highest] - offset)
-    if worst <= tolerance:
+    below = w.real[OFFSET] - w.node[GRAD, lowest] if lowest >= 0 else 0.0
+    above = w.node[GRAD, highest] - w.real[OFFSET] if highest >= 0 else 0.0
+    if max(below, above) <= tolerance:
         return 0
-    entered = 0
-    for i in range(w.counts[NODES]):
-        zone = w.tag[ZONE, i]
-        if zone != MARGIN:
-            violation = offset - w.node[GRAD, i] if zone == RESERVE else w.node[GRAD, i] - offset
-            if violation >= share * worst:
-                code = enter_margin(w, i)
-                if code != OK:
-                    return -code
-                entered += 1
-    return entered
+    code = enter_margin(w, lowest if below >= above else highest)
+    return 1 if code == OK else -code
 
 
 @njit(cache=True, nogil=True)
 def settle(w, limit):
     """Step and price until no inequality is broken by more than rounding. Return OK, FULL, STALLED or SINGULAR."""
-    moved = True
     for _ in range(limit):
         if w.counts[IN_MARGIN] > 0:
             solve_margin(w)
-            arrived, some = step(w)
-            moved = moved or some
-            if not arrived:
+            if not step(w):
                 continue
             price(w)
         else:
@@ -225,10 +205,7 @@ def settle(w, limit):
                 if code != OK:
                     return code
                 continue
-        # Nodes that enter together can send each other back without gain; the worst one alone always gains.
-        share = SEVERAL if moved else 1.0
-        moved = False
-        entered = enter_violators(w, share)
+        entered = enter_worst(w)
         if entered <= 0:
             return -entered
     return STALLED
