@@ -88,10 +88,10 @@ def deletions(trials: int, advance: Callable[[int], None]) -> Iterator[Json]:
                 "infeasible": sum(not row["feasible"] for row in rows),
                 "same_partition": sum(row["same_partition"] for row in rows),
                 "same_digest": sum(row["same_digest"] for row in rows),
-                "worst_deviation": max(row["deviation"] for row in rows),
-                "worst_alpha_deviation": max(row["alpha_deviation"] for row in rows),
-                "worst_score_bound": max(row["score_bound"] for row in rows),
-                "worst_kkt": max(row["kkt"] for row in rows),
+                "worst_deviation": max((row["deviation"] for row in rows), default=None),
+                "worst_alpha_deviation": max((row["alpha_deviation"] for row in rows), default=None),
+                "worst_score_bound": max((row["score_bound"] for row in rows), default=None),
+                "worst_kkt": max((row["kkt"] for row in rows), default=None),
             }
 
 
@@ -115,11 +115,12 @@ def churn(runs: int, advance: Callable[[int], None]) -> Json:
 
 def random_step(memory: svmem.Memory, rng: np.random.Generator, context: Context, n: int) -> int:
     """Add or forget one record at random, keeping near n. Return the repairs it took."""
+    before = memory.repairs
     if rng.random() < len(memory) / (2 * n):
-        return memory.forget(ids=[int(rng.choice(memory.ids))]).repairs
-    key = context(rng, 1)
-    memory.add(key, np.zeros((1, 1)))
-    return 0
+        memory.forget(ids=[int(rng.choice(memory.ids))])
+    else:
+        memory.add(context(rng, 1), np.zeros((1, 1)))
+    return memory.repairs - before
 
 
 def long_run(steps: int, advance: Callable[[int], None]) -> Json:
@@ -149,7 +150,7 @@ def long_run(steps: int, advance: Callable[[int], None]) -> Json:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the audit, print a table or JSON lines, and keep the rows."""
+    """Run the audit, print a table or JSON lines, and with --save keep the rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=300, help="trials a context and setting (300)")
     parser.add_argument("--runs", type=int, default=30, help="runs of 200 steps on clustered keys (30)")
@@ -157,6 +158,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="JSON lines instead of a table")
     parser.add_argument("--save", type=Path, default=None, help=f"also write the rows there, e.g. {RESULTS.name}")
     options = parser.parse_args(argv)
+    if min(options.trials, options.runs) < 1 or options.steps < 2:
+        parser.error("trials and runs must be at least 1, steps at least 2")
     steps = Steps(quiet=options.json)
     rows: list[Json] = []
     with steps.step("Deletions", options.trials * len(CONTEXTS) * len(SETTINGS)) as advance:

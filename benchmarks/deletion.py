@@ -137,7 +137,7 @@ def cold(n: int, rounds: int) -> Json:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the timings, print tables or JSON lines, and keep the rows."""
+    """Run the timings, print tables or JSON lines, and with --save keep the rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="numbers of keys, comma-separated")
     parser.add_argument("--json", action="store_true", help="JSON lines instead of tables")

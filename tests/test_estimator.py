@@ -84,3 +84,8 @@ def test_forgetting_something_unknown_changes_nothing():
     with pytest.raises(svmem.errors.NotFound, match="999"):
         fitted.forget([999])
     assert fitted.memory_.digest() == before
+
+
+@pytest.mark.parametrize("n", [49, 98, 103, 107])
+def test_fewer_samples_than_one_over_nu_make_the_cap_one(n):
+    assert SVDD(nu=0.001).fit(samples(n)).memory_.problem.C == 1.0

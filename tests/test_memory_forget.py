@@ -192,3 +192,14 @@ def test_a_random_life_ends_in_the_state_of_its_records():
         if step % 10 == 0:
             assert_equals_fresh(memory, records, PROBLEM, 2, seed=step)
     assert_equals_fresh(memory, records, PROBLEM, 2)
+
+
+def test_a_receipt_certifies_only_the_state_it_led_to():
+    memory = svmem.Memory(svmem.Problem(svmem.RBF(1.0), 0.3), 1, 1)
+    memory.add(np.arange(8.0)[:, None], np.zeros((8, 1)))
+    receipt = memory.forget(ids=[3])
+    assert memory.certificate(removed=receipt)["removed"]["count"] == 1
+    memory.add([[20.0]], [[0.0]])
+    memory.forget(ids=[8])
+    with pytest.raises(InvalidInput, match="last change"):
+        memory.certificate(removed=receipt)

@@ -1,6 +1,6 @@
 """The scikit-learn face of the memory: support vector data description with updates and exact deletion."""
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Self, cast
 
 import numpy as np
@@ -10,7 +10,6 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from svmem.core.problem import DEFAULT_RIDGE, Problem
-from svmem.errors import InvalidInput
 from svmem.kernels import RBF
 from svmem.memory import Memory
 from svmem.types import Ids, Keys, Vector
@@ -63,8 +62,6 @@ class SVDD(OutlierMixin, BaseEstimator):
     def forget(self, ids: list[int]) -> Self:
         """Take samples out, by their ids in order of arrival from 0; the state is then that of the others alone."""
         check_is_fitted(self)
-        if not all(isinstance(i, Integral) for i in ids):
-            raise InvalidInput(f"ids must be whole numbers, got {ids!r}")
         self.memory_.forget(ids=ids)
         return self
 
@@ -96,7 +93,7 @@ class SVDD(OutlierMixin, BaseEstimator):
     @property
     def offset_(self) -> float:
         """What `decision_function` subtracts from `score_samples`: 2 offset + 1."""
-        return 2 * self.memory_.solution.offset + 1
+        return 2 * self.memory_.offset + 1
 
     def _checked(self, X: ArrayLike, *, reset: bool) -> Keys:
         checked: Any = validate_data(self, cast(Any, X), dtype=np.float64, reset=reset)  # typed there by a default
@@ -105,8 +102,8 @@ class SVDD(OutlierMixin, BaseEstimator):
     def _start(self, samples: Keys) -> None:
         kernel = RBF(float(self.sigma))
         if self.C is None:
-            nu = max(self.nu, 1 / len(samples))  # fewer than 1 / nu samples: C is 1, the largest there is
-            problem = Problem.from_nu(nu, len(samples), kernel, float(self.ridge))
+            # With fewer than 1 / nu samples C is 1, the largest there is.
+            problem = Problem(kernel, min(1.0, 1.0 / (self.nu * len(samples))), float(self.ridge))
         else:
             problem = Problem(kernel, float(self.C), float(self.ridge))
         memory = Memory(problem, samples.shape[1], 1)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import ClassVar
 
 import numpy as np
@@ -10,6 +11,13 @@ from svmem.errors import InvalidInput
 from svmem.types import Json, Keys
 
 __all__ = ["RBF", "Cosine", "Kernel", "Laplacian", "Linear", "Precomputed", "kernel_from_json", "median_sigma"]
+
+
+def as_number(value: object, name: str) -> float:
+    """Return a real number as a float, so that it means the same wherever it is written. Raises InvalidInput."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InvalidInput(f"{name} must be a number, got {value!r}")
+    return float(value)
 
 
 def _check_sigma(sigma: float) -> None:
@@ -27,6 +35,7 @@ class RBF:
     bounded: ClassVar[bool] = True  # 0 <= kappa <= 1 = kappa(x, x)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "sigma", as_number(self.sigma, "sigma"))
         _check_sigma(self.sigma)
 
     @property
@@ -49,6 +58,7 @@ class Laplacian:
     bounded: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "sigma", as_number(self.sigma, "sigma"))
         _check_sigma(self.sigma)
 
     @property
@@ -160,7 +170,10 @@ def median_sigma(keys: Keys, *, sample: int = 1000, seed: int = 0) -> float:
     Looks at all pairs of at most `sample` keys drawn without replacement with `seed`. Raises InvalidInput when no two
     of these keys differ, since then no width can be told from them.
     """
-    keys = np.asarray(keys, dtype=np.float64)
+    try:
+        keys = np.asarray(keys, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput("keys must be an array of numbers of shape (n, d)") from None
     if keys.ndim != 2 or not np.isfinite(keys).all():
         raise InvalidInput(f"keys must be a finite array of shape (n, d), got shape {keys.shape}")
     if keys.shape[0] > sample:

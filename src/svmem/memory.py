@@ -127,6 +127,7 @@ class Memory:
                 exact_relative_to=proof.scope(retained),
                 repairs=retained.repairs - repairs,
                 elapsed_s=time.perf_counter() - start,
+                change=retained.changes,
             )
 
     def evict(
@@ -224,6 +225,12 @@ class Memory:
     def repairs(self) -> int:
         """How often the incremental steps gave way to a cold solve, in this memory's life in this process."""
         return self._retained.repairs
+
+    @property
+    def offset(self) -> float:
+        """The multiplier mu of the constraint on the sum: what the gate score is measured from."""
+        with self._lock:
+            return self._retained.working().offset
 
     @property
     def ids(self) -> list[int]:

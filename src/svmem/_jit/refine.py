@@ -2,7 +2,7 @@
 
 The float64 solution is refined with residuals in doubled arithmetic until it is known far beyond float64. Rounding it
 then gives bits that depend on the partition alone, unless a coefficient lies so near a rounding boundary that its error
-could carry it across: that is noticed (UNSURE) and left to `canonical`, which works in a fixed order.
+could carry it across: that is noticed, and left to `canonical`, which works in a fixed order.
 """
 
 import math

@@ -88,7 +88,7 @@ def set_multiplicity(w, node, mult):
 
 @njit(cache=True, nogil=True)
 def detach(w, node):
-    """Drop a reserve node; the last node takes its place, and what it left behind is overwritten."""
+    """Drop a reserve node; the last node takes its place, and its key is overwritten."""
     last = w.counts[NODES] - 1
     w.counts[NODES] = last
     for c in range(w.xt.shape[0]):

@@ -22,7 +22,7 @@ CAP, RIDGE, SCALE, TOTAL, TOTAL_LOW, OFFSET, OFFSET_LOW, SIZE, HALF_STEP = 0, 1,
 HALF, MULT, MASS, SUM_HIGH, SUM_LOW, ALPHA, GRAD = 0, 1, 2, 3, 4, 5, 6
 ZONE, PLACE = 0, 1  # rows of `tag`
 NODE_AT, SLOT = 0, 1  # rows of `order`
-TARGET, ONES, HIGH, LOW, RES, RES_LOW, TEMP, RIDGES = 0, 1, 2, 3, 4, 5, 6, 7  # rows of `small`
+TARGET, ONES, HIGH, LOW, RES, RES_LOW, TEMP = 0, 1, 2, 3, 4, 5, 6  # rows of `small`
 
 # Inequalities this close to equality, relative to the largest kernel value, are decided in doubled arithmetic.
 NEAR = 1e-10
@@ -41,7 +41,7 @@ class Work(NamedTuple):
     rows: np.ndarray  # (s, n) kernel rows of margin nodes, by slot
     gram: np.ndarray  # (s, s) kernel among the margin
     chol: np.ndarray  # (s, s) upper factor of gram + diag(ridge / multiplicity)
-    small: np.ndarray  # (8, s) scratch over the margin
+    small: np.ndarray  # (7, s) scratch over the margin
     point: np.ndarray  # (d,) scratch
     counts: np.ndarray  # int64
     real: np.ndarray  # float64

@@ -41,8 +41,10 @@ def held(path: Path) -> Iterator[Memory]:
                 return
 
 
-def check_target(path: Path, *, force: bool) -> None:
-    """Raise InvalidInput where an output cannot go, before any work is done for it."""
+def check_target(path: Path, *, force: bool, source: Path | None = None) -> None:
+    """Raise InvalidInput where an output cannot go, before any work is done for it: never over its own source."""
+    if source is not None and path.exists() and source.exists() and path.samefile(source):
+        raise InvalidInput(f"{path} is the memory itself; name another file for the output")
     if path.is_dir():
         raise InvalidInput(f"{path} is a folder; name a file")
     if path.exists() and not force:

@@ -38,7 +38,7 @@ def report(
     """
     with needs("report"):
         from svmem.report.memory import write_report
-    check_target(out, force=force)
+    check_target(out, force=force, source=memory)
     source = load(memory)
     with draft(out) as place:
         write_report(source, place, title=title)

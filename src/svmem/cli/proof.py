@@ -37,7 +37,7 @@ def certificate(
 
     It commits to problem, records, coefficients and offset by digests, and holds no key, no value, no id and no owner.
     """
-    check_target(out, force=force)
+    check_target(out, force=force, source=memory)
     source = load(memory)
     selection = None if horizon is None else source.selection(option.horizon_in(horizon))
     document = source.certificate(selection=selection)
@@ -66,7 +66,7 @@ def export(
     """Write keys and values to an .npz file, without ids and owners: what an auditor needs to recheck a certificate."""
     if out.suffix.lower() != ".npz":
         raise InvalidInput(f"records are exported to an .npz file, got {out}")
-    check_target(out, force=force)
+    check_target(out, force=force, source=memory)
     source = load(memory)
     with draft(out) as place, open(place, "wb") as file:
         np.savez_compressed(file, keys=source.keys, values=source.values)

@@ -35,7 +35,7 @@ def forget(
         raise typer.BadParameter("give either --owner or --ids", param_hint="--owner")
     chosen = None if ids is None else option.ids_in(ids, "--ids")
     if certificate is not None:
-        check_target(certificate, force=force)
+        check_target(certificate, force=force, source=memory)
     with held(memory) as source:
         receipt = source.forget(ids=chosen, owner=owner)
         agree(f"{receipt.count:,} of {receipt.n_before:,} records would be forgotten for good", yes=yes)

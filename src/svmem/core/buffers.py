@@ -25,7 +25,7 @@ def allocate(problem: Problem, key_dim: int, nodes: int = 64, margin: int = 32) 
         rows=np.empty((margin, nodes)),
         gram=np.zeros((margin, margin)),
         chol=np.zeros((margin, margin)),
-        small=np.zeros((8, margin)),
+        small=np.zeros((7, margin)),
         point=np.zeros(key_dim),
         counts=counts,
         real=real,
@@ -56,5 +56,5 @@ def resize(work: Work, nodes: int, margin: int) -> Work:
         rows=_grown(work.rows, (s, n)),
         gram=_grown(work.gram, (s, s)),
         chol=_grown(work.chol, (s, s)),
-        small=_grown(work.small, (8, s)),
+        small=_grown(work.small, (7, s)),
     )

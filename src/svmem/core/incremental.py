@@ -22,7 +22,6 @@ from svmem.types import Coefficients, Ids, Keys
 
 __all__ = ["WorkingSet"]
 
-_NOTHING = np.empty(0, np.int64), np.empty(0)
 MANY = 16  # changed nodes from which pair selection goes ahead of the exact steps
 ROUNDS = 100  # of settling and finishing; more than one only where room ran out or float64 misled the steps
 STALE = 10_000  # updates after which the doubled sums over the bound are taken anew, before their rounding adds up
@@ -160,11 +159,11 @@ class WorkingSet:
         nodes = np.array(sorted(mults, reverse=True), np.int64)
         values = np.array([mults[node] for node in nodes])
         if arrivals:
-            largest = 2.0 * work.node[jit.HALF, : count[jit.NODES] + arrivals].max()
-            work.real[jit.SIZE] = max(work.real[jit.SIZE], largest)
+            self._measure(int(count[jit.NODES]) + arrivals)
         if cold or collecting:
             self._set_plainly(nodes, values, arrivals)
             self._renumber(nodes, values)
+            self._measure(int(count[jit.NODES]))
             if not collecting:
                 self._solve_cold()
             else:
@@ -175,10 +174,16 @@ class WorkingSet:
         self._work = resize(work, 0, int(count[jit.IN_MARGIN]) + len(nodes) + 4)
         code, touched = change(self._work, nodes, values, arrivals)
         self._renumber(nodes, values)
+        self._measure(int(count[jit.NODES]))
         if touched and code == jit.OK and len(nodes) + arrivals > MANY:
             code = self._reconcile(approach(self._work, self.problem))
         if touched:
             self._optimise(code, repair=True)
+
+    def _measure(self, nodes: int) -> None:
+        """Note the largest kernel value, which tolerances are relative to. It is 1 for bounded kernels."""
+        half = self._work.node[jit.HALF, :nodes]
+        self._work.real[jit.SIZE] = 1.0 if self.problem.kernel.bounded else 2.0 * half.max(initial=0.0)
 
     def _set_plainly(self, nodes: Ids, values: np.ndarray, arrivals: int) -> None:
         """Change the columns without solving; the caller solves from nothing."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from svmem.errors import InvalidInput
-from svmem.kernels import Kernel, kernel_from_json, kernel_to_json
+from svmem.kernels import Kernel, as_number, kernel_from_json, kernel_to_json
 from svmem.types import Json
 
 __all__ = ["Problem"]
@@ -27,6 +27,8 @@ class Problem:
     ridge: float = DEFAULT_RIDGE
 
     def __post_init__(self) -> None:
+        for name in ("C", "ridge"):
+            object.__setattr__(self, name, as_number(getattr(self, name), name))
         if not isinstance(self.kernel, Kernel):
             raise InvalidInput(f"kernel must be a svmem kernel such as RBF(sigma=2.0), got {self.kernel!r}")
         if not 1e-9 <= self.C <= 1:  # also catches NaN
@@ -37,11 +39,12 @@ class Problem:
     @classmethod
     def from_nu(cls, nu: float, n_ref: int, kernel: Kernel, ridge: float = DEFAULT_RIDGE) -> "Problem":
         """Choose C = 1 / (nu n_ref) once, so that about a share nu of n_ref keys may lie at or below the offset."""
+        nu, count = as_number(nu, "nu"), as_number(n_ref, "n_ref")
         if not 0 < nu <= 1:
             raise InvalidInput(f"nu must lie in (0, 1], got {nu}")
-        if n_ref < 1 or nu * n_ref < 1:
+        if not nu * count >= 1 - _CAP_SLACK:  # (1/49) * 49 is less than 1 in floating point
             raise InvalidInput(f"nu * n_ref must be at least 1, since C is at most 1; got {nu} * {n_ref}")
-        return cls(kernel=kernel, C=1.0 / (nu * n_ref), ridge=ridge)
+        return cls(kernel=kernel, C=min(1.0, 1.0 / (nu * count)), ridge=ridge)
 
     @property
     def total(self) -> tuple[float, float]:

@@ -26,17 +26,26 @@ def optimality(retained: Retained) -> OptimalityCertificate:
 
 def selection(retained: Retained, horizon: int | tuple[int, int]) -> SelectionCertificate:
     """Return the selection certificate for a horizon of (admissions, deletions), or of one number for both."""
-    admissions, deletions = horizon if isinstance(horizon, tuple) else (horizon, horizon)
+    pair = tuple(horizon) if isinstance(horizon, tuple | list) else (horizon, horizon)
+    if len(pair) != 2:
+        raise InvalidInput(f"a horizon is one number or (admissions, deletions), got {len(pair)} numbers")
+    admissions, deletions = pair
     return certify_selection(
         retained.contents().keys, retained.alpha(), retained.problem, admissions=admissions, deletions=deletions
     )
 
 
+def _is_of(receipt: Receipt, retained: Retained) -> bool:
+    """Return whether the present state is the one that the receipt speaks of."""
+    gone = all(i < retained.next_id and i not in retained.records.slot_of for i in receipt.ids)
+    return gone and receipt.change == retained.changes and receipt.n_after == len(retained.records)
+
+
 def document(retained: Retained, removed: Receipt | None, chosen: SelectionCertificate | None) -> Json:
     """Return the certificate of the state for the checker. Raises InvalidInput for a receipt of another state."""
     held = retained.contents()
-    if removed is not None and removed.n_after != len(held.ids):
-        raise InvalidInput(f"the receipt led to {removed.n_after} records, the memory holds {len(held.ids)}")
+    if removed is not None and not _is_of(removed, retained):
+        raise InvalidInput("the receipt is not of the last change of this memory; certify right after forgetting")
     digest, root = retained.digest()
     return build(
         held.keys,

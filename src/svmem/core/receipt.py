@@ -26,6 +26,7 @@ class Receipt:
     exact_relative_to: Scope
     repairs: int
     elapsed_s: float
+    change: int  # how many changes the memory had seen by then: what tells whether this is still its state
 
     def to_json(self) -> Json:
         """Return the receipt as plain data without the ids: a receipt is kept, and what it speaks of is gone."""

@@ -197,6 +197,8 @@ def _as_owners(owners: str | Iterable[str | None] | None, n: int) -> list[str | 
         return [None] * n
     if isinstance(owners, str):
         return [_as_owner(owners)] * n
+    if not isinstance(owners, Iterable):
+        raise InvalidInput(f"owners must be one string for all, or one for each record; got {type(owners).__name__}")
     listed = owners.tolist() if isinstance(owners, np.ndarray) else list(owners)
     if len(listed) != n:
         raise InvalidInput(f"owners must be one string for all, or one for each of {n} records; got {len(listed)}")

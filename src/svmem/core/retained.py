@@ -31,6 +31,7 @@ class Retained:
         self.next_id = 0
         self.evicted = False  # whether any record was ever dropped without being forgotten
         self.repairs = 0
+        self.changes = 0
         self.view: View | None = None  # None once the state has changed, until somebody looks
         self._working: WorkingSet | None = WorkingSet(problem, key_dim)
         self._tree: RecordTree | None = RecordTree()
@@ -154,6 +155,7 @@ class Retained:
         self._pending = change
         change()
         self._pending = None
+        self.changes += 1
         self.repairs += working.repairs - repairs
         self._working = working
         if self.records.sparse:

@@ -16,7 +16,8 @@ __all__ = ["solve"]
 def solve(keys: ArrayLike, problem: Problem) -> Solution:
     """Return the optimum of (P) for keys (n, d); ids are row numbers.
 
-    The answer is a function of the set of keys, bit for bit: equal keys get equal coefficients and order plays no part.
+    The answer is a function of the set of keys, bit for bit: equal keys get equal coefficients and order plays no part
+    (up to rounding for a `Precomputed` kernel, whose keys are not known).
     With fewer than 1/C keys every key gets 1/n (status collecting). With a `Precomputed` kernel, `keys` is the (n, n)
     Gram matrix. Raises InvalidInput for bad keys and SolverError when no optimum can be proved.
     """
