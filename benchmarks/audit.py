@@ -168,7 +168,8 @@ def main(argv: list[str] | None = None) -> int:
         rows.append(churn(options.runs, advance))
     with steps.step("Long run", options.steps) as advance:
         rows.append(long_run(options.steps, advance))
-    rows = [row | provenance() for row in rows]
+    command = f"python -m benchmarks.audit --trials {options.trials} --runs {options.runs} --steps {options.steps}"
+    rows = [row | provenance(command) for row in rows]
     if options.json:
         print("\n".join(json.dumps(row) for row in rows))
     else:

@@ -160,7 +160,7 @@ def main(argv: list[str] | None = None) -> int:
         for n in sizes:
             rows.append(cold(n, 5))
             advance(1)
-    rows = [row | provenance() for row in rows]
+    rows = [row | provenance(f"python -m benchmarks.deletion --sizes {options.sizes}") for row in rows]
     if options.json:
         print("\n".join(json.dumps(row) for row in rows))
     else:

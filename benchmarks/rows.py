@@ -15,9 +15,11 @@ from svmem.types import Json
 __all__ = ["print_table", "provenance", "write_rows"]
 
 
-def provenance() -> Json:
-    """Return the versions that a row was measured with."""
+def provenance(command: str = "") -> Json:
+    """Return the command and versions that a row was measured with; random numbers are seeded in the command's code."""
     return {
+        "command": command,
+        "seed": "fixed in the command",
         "svmem": svmem.__version__,
         "python": platform.python_version(),
         "numpy": np.__version__,

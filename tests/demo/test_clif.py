@@ -108,3 +108,23 @@ def test_readings_without_a_patient_are_refused_with_their_number(tmp_path: Path
     write_tables(tmp_path, vitals_of("s1", NAMES), {"hospitalization_id": ["s2"], "patient_id": ["p1"]})
     with pytest.raises(InvalidInput, match="but 5 rows"):
         load_clif(tmp_path)
+
+
+def test_times_and_ids_written_as_text_are_understood(tmp_path: Path) -> None:
+    names = [channel.name for channel in CHANNELS]
+    vitals = vitals_of("7", names)
+    vitals["vital_value"][names.index("temp_c")] = 36.5
+    write_tables(tmp_path, vitals, {"hospitalization_id": ["7"], "patient_id": ["p1"]})
+    as_written = load_clif(tmp_path)
+    vitals["recorded_dttm"] = [str(time) for time in vitals["recorded_dttm"]]
+    write_tables(tmp_path, vitals, {"hospitalization_id": [7], "patient_id": ["p1"]})
+    assert np.array_equal(load_clif(tmp_path).raw, as_written.raw)
+
+
+@pytest.mark.parametrize(("column", "bad"), [("recorded_dttm", "yesterday"), ("vital_value", "high")])
+def test_text_that_is_no_time_or_number_is_refused_in_one_sentence(tmp_path: Path, column: str, bad: str) -> None:
+    vitals = vitals_of("s1", [channel.name for channel in CHANNELS])
+    vitals[column] = [bad] * len(vitals[column])
+    write_tables(tmp_path, vitals, {"hospitalization_id": ["s1"], "patient_id": ["p1"]})
+    with pytest.raises(InvalidInput, match="must hold times in recorded_dttm and numbers"):
+        load_clif(tmp_path)

@@ -38,10 +38,10 @@ def demo_folder() -> Path:
 def load_clif(folder: Path | None = None) -> Hours:
     """Return the hours of all stays in a folder of CLIF tables (default: the demo tables); a stay is a hospitalization.
 
-    Raises InvalidInput when a table or column is missing.
+    Raises InvalidInput when a table or column is missing, or does not hold times and numbers where they belong.
     """
     folder = demo_folder() if folder is None else folder
-    vitals, stays = _table(folder, VITALS), _table(folder, STAYS)
+    vitals, stays = _typed(_table(folder, VITALS), VITALS), _typed(_table(folder, STAYS), STAYS)
     stays = stays.drop_duplicates("hospitalization_id")
     joined = vitals.merge(stays, on="hospitalization_id", validate="many_to_one")
     if len(joined) < len(vitals):
@@ -56,8 +56,20 @@ def load_clif(folder: Path | None = None) -> Hours:
             "vital_value": "value",
         }
     )
-    readings["time"] = readings["time"].dt.tz_localize(None)  # UTC as recorded; only differences are used
     return hours_from_sums(hourly_sums(readings[list(READING_COLUMNS)]))
+
+
+def _typed(table: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return the table with ids as text, times in UTC and readings as numbers, whatever wrote it."""
+    try:
+        out = table.assign(**{column: table[column].astype(str) for column in table if str(column).endswith("_id")})
+        if "recorded_dttm" in out:
+            out["recorded_dttm"] = pd.to_datetime(out["recorded_dttm"], utc=True, format="ISO8601").dt.tz_localize(None)
+        if "vital_value" in out:
+            out["vital_value"] = pd.to_numeric(out["vital_value"]).astype("float64")
+    except (ValueError, TypeError, OverflowError) as error:
+        raise InvalidInput(f"{name} must hold times in recorded_dttm and numbers in vital_value: {error}") from None
+    return out
 
 
 def _table(folder: Path, name: str) -> pd.DataFrame:

@@ -50,14 +50,17 @@ def audit_deletions(
     Probes are the retained keys, the forgotten ones, and the retained ones with noise of 0.1.
     """
     rng = np.random.default_rng(protocol.seed)
-    contexts = list(hours.stays(protocol.hours))
-    if not contexts:
-        raise InvalidInput(f"deletions need a stay of at least {protocol.hours} hours, and there is none")
-    trials = []
-    for number in range(protocol.trials):
-        stay, span = contexts[number % len(contexts)]
+    contexts = []
+    for stay, span in hours.stays(protocol.hours):
         rows = np.arange(span.start, span.start + protocol.hours)
         rows = rows[apart(hours.keys[rows], protocol.least_distance)]
+        if len(rows) * protocol.nu >= 1 and len(rows) > protocol.forgotten:
+            contexts.append((stay, rows))
+    if not contexts:
+        raise InvalidInput(f"deletions need a stay of at least {protocol.hours} hours that differ, and there is none")
+    trials = []
+    for number in range(protocol.trials):
+        stay, rows = contexts[number % len(contexts)]
         trials.append(_trial(stay, hours.keys[rows], hours.values[rows], protocol, rng))
         advance(1)
     return tuple(trials)

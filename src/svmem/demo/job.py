@@ -72,6 +72,8 @@ def run_on(hours: Hours, source: Source, output: Path, settings: Settings, steps
     output.mkdir(parents=True, exist_ok=True)
     with steps.step("compile, the first time only", 4) as advance:
         compile_once(advance)
+    if len(set(hours.patient.tolist())) < 2:
+        raise InvalidInput("the job withdraws one patient from the memory over all, so it needs at least two")
     protocol, audit = Protocol(seed=settings.seed), AuditProtocol(seed=settings.seed, trials=settings.trials)
     cohort = hours.of_patients(settings.patients)
     problem = Problem.from_nu(protocol.nu, len(cohort), RBF(protocol.sigma))

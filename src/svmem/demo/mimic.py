@@ -41,7 +41,7 @@ def load_mimic(folder: Path, advance: Callable[[int], None] = lambda _: None) ->
                 sums = hourly_sums(_readings(part, stays))
                 total = sums if total is None else total.add(sums, fill_value=0)
                 advance(len(part))
-    except ValueError as error:
+    except (ValueError, EOFError) as error:  # EOFError: a .gz that was cut off
         raise InvalidInput(f"{events.name} must be a table with the columns {', '.join(columns)}: {error}") from None
     assert total is not None  # pandas gives one part, an empty one, for a table without rows
     return hours_from_sums(total)
@@ -67,7 +67,7 @@ def _known_stays(path: Path) -> pd.DataFrame:
     columns = ["subject_id", "stay_id"]
     try:
         return pd.read_csv(path, usecols=columns).drop_duplicates("stay_id")
-    except ValueError as error:
+    except (ValueError, EOFError) as error:
         raise InvalidInput(f"{path.name} must be a table with the columns {', '.join(columns)}: {error}") from None
 
 
