@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -33,7 +35,8 @@ def test_a_cap_or_ridge_that_is_no_number_in_range_is_refused(bad):
 
 
 def test_numpy_numbers_mean_the_same_in_a_file(tmp_path):
-    problem = svmem.Problem(svmem.RBF(np.float32(2.5)), np.float32(0.25), np.float64(1e-6))
+    narrow: Any = np.float32
+    problem = svmem.Problem(svmem.RBF(narrow(2.5)), narrow(0.25), np.float64(1e-6))
     assert problem == svmem.Problem(svmem.RBF(2.5), 0.25, 1e-6)
     memory = svmem.Memory(problem, 1, 1)
     memory.add([[0.0], [1.0], [2.0], [3.0], [4.0]], np.zeros((5, 1)))

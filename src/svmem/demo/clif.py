@@ -62,7 +62,9 @@ def load_clif(folder: Path | None = None) -> Hours:
 def _typed(table: pd.DataFrame, name: str) -> pd.DataFrame:
     """Return the table with ids as text, times in UTC and readings as numbers, whatever wrote it."""
     try:
-        out = table.assign(**{column: table[column].astype(str) for column in table if str(column).endswith("_id")})
+        out = table.copy()
+        for column in out.columns.intersection(["hospitalization_id", "patient_id"]):
+            out[column] = out[column].astype(str)
         if "recorded_dttm" in out:
             out["recorded_dttm"] = pd.to_datetime(out["recorded_dttm"], utc=True, format="ISO8601").dt.tz_localize(None)
         if "vital_value" in out:
