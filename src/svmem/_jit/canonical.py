@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit
 
 from svmem._jit import doubled
-from svmem._jit.rows import kernel_row
+from svmem._jit.rows import PRECOMPUTED, kernel_row
 from svmem._jit.settle import free_mass
 from svmem._jit.work import (
     BOUND,
@@ -76,7 +76,7 @@ def right_hand_side(w, margin, features):
     high, low, row = np.zeros(s), np.zeros(s), np.empty(s)
     for node in ordered_nodes(w, BOUND):
         point = w.xt[:, node].copy()
-        if w.counts[CODE] == 3:
+        if w.counts[CODE] >= PRECOMPUTED:
             for k in range(s):
                 row[k] = point[margin[k]]
         else:

@@ -110,6 +110,34 @@ def dot_pair(row, x, y):
 
 
 @njit(cache=True, nogil=True)
+def factorise(chol, s, floor):
+    """Replace the upper triangle of A in chol[:s, :s] by U. False if a pivot is not above floor.
+
+    Four rows go to the ones below in one pass, since loading and storing takes most of the time.
+    """
+    for k in range(0, s, 4):
+        end = min(k + 4, s)
+        for i in range(k, end):
+            row = chol[i, i:s]
+            for j in range(k, i):
+                add_multiple(row, -chol[j, i], chol[j, i:s])
+            if not row[0] > floor:
+                return False
+            root = math.sqrt(row[0])
+            for j in range(row.shape[0]):
+                row[j] = row[j] / root
+        if end < k + 4:
+            return True
+        for i in range(end, s):
+            row = chol[i, i:s]
+            a, b, c, d = chol[k, i:s], chol[k + 1, i:s], chol[k + 2, i:s], chol[k + 3, i:s]
+            p, q, r, t = a[0], b[0], c[0], d[0]
+            for j in range(row.shape[0]):
+                row[j] -= (p * a[j] + q * b[j]) + (r * c[j] + t * d[j])
+    return True
+
+
+@njit(cache=True, nogil=True)
 def append(chol, s, column, diagonal, floor):
     """Add a row and column to A. Return False, with U as it was, if the pivot is not above floor.
 

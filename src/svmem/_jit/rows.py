@@ -6,7 +6,31 @@ from numba import njit
 from svmem._jit.exponential import exp_neg
 
 RBF, LAPLACIAN, LINEAR, PRECOMPUTED = 0, 1, 2, 3
+GRAM = 4  # for `Work` alone: its features are the symmetric Gram matrix of its nodes
 BLOCK = 1024  # a block of distances stays in the first cache while the coordinates pass by
+
+
+@njit(cache=True, nogil=True)
+def add_squares(x, xt, start, out):
+    """Add to out the squared coordinate differences, in the order of the coordinates.
+
+    Four coordinates a pass, since loading and storing `out` takes most of the time; the order of additions is the same.
+    """
+    n, d = out.shape[0], x.shape[0]
+    whole = d - d % 4
+    for c in range(0, whole, 4):
+        p, q, r, t = x[c], x[c + 1], x[c + 2], x[c + 3]
+        first, second = xt[c, start : start + n], xt[c + 1, start : start + n]
+        third, fourth = xt[c + 2, start : start + n], xt[c + 3, start : start + n]
+        for j in range(n):
+            e, f, g, h = p - first[j], q - second[j], r - third[j], t - fourth[j]
+            out[j] = (((out[j] + e * e) + f * f) + g * g) + h * h
+    for c in range(whole, d):
+        column = xt[c, start : start + n]
+        xc = x[c]
+        for j in range(n):
+            e = xc - column[j]
+            out[j] += e * e
 
 
 @njit(cache=True, nogil=True)
@@ -15,14 +39,12 @@ def distances(code, scale, x, xt, start, out):
     n = out.shape[0]
     for j in range(n):
         out[j] = 0.0
-    for c in range(x.shape[0]):
-        column = xt[c, start : start + n]
-        xc = x[c]
-        if code == RBF:
-            for j in range(n):
-                difference = xc - column[j]
-                out[j] += difference * difference
-        else:
+    if code == RBF:
+        add_squares(x, xt, start, out)
+    else:
+        for c in range(x.shape[0]):
+            column = xt[c, start : start + n]
+            xc = x[c]
             for j in range(n):
                 out[j] += abs(xc - column[j])
     for j in range(n):

@@ -10,7 +10,7 @@ from numba import njit
 
 from svmem._jit import doubled
 from svmem._jit.factor import append, copy, remove
-from svmem._jit.rows import kernel_row
+from svmem._jit.rows import GRAM, kernel_row
 
 RESERVE, MARGIN, BOUND = 0, 1, 2  # values of `zone`
 OK, FULL, STALLED, SINGULAR, AGAIN = 0, 1, 2, 3, 4  # what the compiled solver says; AGAIN: settle once more
@@ -50,6 +50,9 @@ class Work(NamedTuple):
 @njit(cache=True, nogil=True)
 def node_row(w, node, out):
     """Write the kernel row of a node into out[:nodes]."""
+    if w.counts[CODE] == GRAM:
+        copy(out[: w.counts[NODES]], w.xt[node, : w.counts[NODES]])
+        return
     for c in range(w.point.shape[0]):
         w.point[c] = w.xt[c, node]
     kernel_row(w.counts[CODE], w.real[SCALE], w.point, w.xt, w.counts[NODES], out)
@@ -109,27 +112,34 @@ def doubled_cholesky(high, low):
 
 
 @njit(cache=True, nogil=True)
-def enter_margin(w, node):
-    """Move a reserve or bound node into the margin with its mass. Return OK, FULL (nothing changed) or SINGULAR."""
+def list_in_margin(w, node):
+    """Put a reserve or bound node at the margin's end, all but its column of the factor. There must be room."""
     s = w.counts[IN_MARGIN]
-    if s == w.order.shape[1]:
-        return FULL
     row = w.rows[w.order[SLOT, s]]
     node_row(w, node, row)
     if w.tag[ZONE, node] == BOUND:
         add_to_sums(w, row, -w.node[MULT, node])
         w.counts[BOUND_RECORDS] -= np.int64(w.node[MULT, node])
-    column = w.small[TEMP]
     for k in range(s):
         value = row[w.order[NODE_AT, k]]
         w.gram[k, s] = value
         w.gram[s, k] = value
-        column[k] = value
     w.gram[s, s] = 2.0 * w.node[HALF, node]
     w.order[NODE_AT, s] = node
     w.tag[PLACE, node] = s
     w.tag[ZONE, node] = MARGIN
     w.counts[IN_MARGIN] = s + 1
+
+
+@njit(cache=True, nogil=True)
+def enter_margin(w, node):
+    """Move a reserve or bound node into the margin with its mass. Return OK, FULL (nothing changed) or SINGULAR."""
+    s = w.counts[IN_MARGIN]
+    if s == w.order.shape[1]:
+        return FULL
+    list_in_margin(w, node)
+    column = w.small[TEMP]
+    copy(column[:s], w.gram[s, :s])
     ridge = w.real[RIDGE] / w.node[MULT, node]
     # The exact pivot is at least the node's ridge: one far below it is rounding, and the factor is done again.
     if append(w.chol, s, column, w.gram[s, s] + ridge, 0.5 * ridge) or refactor(w):

@@ -1,0 +1,1 @@
+"""Language models on bytes: what `python -m experiments.lm` is made of."""

@@ -1,0 +1,288 @@
+"""The optimum over each prefix of a sequence of keys, one sequence after the other."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from svmem._jit.admission import admit
+from svmem._jit.blocks import rebuild, settle_blocks
+from svmem._jit.cold import add_to_grad, forget_zones, reconcile, sum_bound
+from svmem._jit.cold_tier import cool, follow, wake
+from svmem._jit.factor import copy
+from svmem._jit.finish import finish
+from svmem._jit.smo import smo
+from svmem._jit.stream import ADMITTED, CROWDED, NODE_OF, NOWHERE, RECORDS, SOLVED, TOUCHED, TWIN, Stream, reset
+from svmem._jit.work import (
+    AGAIN,
+    ALPHA,
+    BOUND,
+    CAP,
+    FULL,
+    GRAD,
+    HALF,
+    IN_MARGIN,
+    MASS,
+    MULT,
+    NODES,
+    OFFSET,
+    OK,
+    PLACE,
+    RESERVE,
+    RIDGE,
+    SCALE,
+    STALLED,
+    SUM_UPDATES,
+    TOTAL,
+    ZONE,
+    list_in_margin,
+    node_row,
+)
+
+OPTIMAL, COLLECTING, INVALID, FAILED = 0, 1, 2, 3  # status of a gate
+ROOM = 6  # said by `run` where an output is too small; the solver's own codes end at 4
+ROUNDS = 100  # of settling and finishing
+COARSE = 1e-3  # violation at which pair selection hands over to exact steps
+ALL_IN = 128  # nodes that all start in the margin, since a factor of that size costs less than choosing
+PAIRS_CACHE = 192  # kernel rows that pair selection keeps
+
+STALE = 10_000  # updates after which the doubled sums over the bound are taken anew
+
+# Places in `cursor`: sequence, boundary, support to make room for, factor written, whether it is a second attempt.
+ITEM, STEP, NEED, USED, AGAIN_COLD = 0, 1, 2, 3, 4
+
+
+class Sequences(NamedTuple):
+    """What to solve: keys of n sequences, and the boundaries of the prefixes."""
+
+    keys: np.ndarray  # (n, t, d)
+    valid: np.ndarray  # (n, t) bool
+    first_bad: np.ndarray  # (n,) first position that is not finite, beyond t where there is none
+    scales: np.ndarray  # (n,) sigma^2
+    boundaries: np.ndarray  # (B,) int64, rising
+
+
+class Written(NamedTuple):
+    """Gates of n sequences at B boundaries: what carries the readout, and what the gradient needs."""
+
+    position: np.ndarray  # (n, B, w) int64, rising; 0 beyond the count
+    alpha: np.ndarray  # (n, B, w) float64
+    slot: np.ndarray  # (n, B, w) int64 place in the margin, -1 on the bound and while collecting
+    sizes: np.ndarray  # (n, B, 3) int64: records, margin nodes, status
+    numbers: np.ndarray  # (n, B, 2) float64: offset, gap
+    factor: np.ndarray  # packed factors of the margins, one after the other; without room for one none is kept
+
+
+@njit(cache=True, nogil=True)
+def begin(w):
+    """Choose masses from nothing and build the margin: of all nodes if they are few. Return OK, FULL or SINGULAR."""
+    n = w.counts[NODES]
+    forget_zones(w)
+    if n <= ALL_IN:
+        if n > w.order.shape[1]:
+            return FULL
+        for node in range(n):
+            w.node[MASS, node] = 0.0
+            list_in_margin(w, node)
+        return rebuild(w)
+    left = w.real[TOTAL]
+    nodes, masses, size = np.empty(n, np.int64), np.empty(n), 0
+    for node in range(n):
+        w.node[MASS, node] = 0.0
+        w.node[GRAD, node] = -w.node[HALF, node]
+        if left > 0.0:
+            masses[size] = min(left, w.node[MULT, node] * w.real[CAP])
+            nodes[size] = node
+            left -= masses[size]
+            size += 1
+    add_to_grad(w, nodes[:size], masses[:size])
+    smo(w, COARSE, 20 * n + 100, np.empty((max(2, min(n, PAIRS_CACHE)), n)))
+    margin = 0
+    for node in range(n):
+        if w.node[MASS, node] > 0.0 and w.node[MASS, node] < w.node[MULT, node] * w.real[CAP]:
+            margin += 1
+    if margin + 8 > w.order.shape[1]:
+        return FULL
+    return reconcile(w)
+
+
+@njit(cache=True, nogil=True)
+def optimise(w):
+    """Return to the canonical optimum over the nodes."""
+    code = AGAIN
+    for _ in range(ROUNDS):
+        code = settle_blocks(w, 1000 + 20 * w.counts[NODES])
+        if code != OK:
+            return code
+        code, offset = finish(w)
+        if code == OK:
+            w.real[OFFSET] = offset + 0.0
+        if code != AGAIN:
+            return code
+    return STALLED
+
+
+@njit(cache=True, nogil=True)
+def advance(s, w, valid, upto, least):
+    """Bring the stream to the optimum over the keys before position `upto`, once there are `least` records.
+
+    Return OK; FULL or CROWDED (make room in the margin or for nodes, and call again); STALLED or SINGULAR.
+    """
+    code = admit(s, w, valid, upto)
+    if code != OK or s.state[RECORDS] < least:
+        return code
+    if s.state[SOLVED] == 0:
+        code = begin(w)
+        if code != OK:
+            return code
+        s.state[SOLVED] = s.state[TOUCHED] = 1
+    if w.counts[SUM_UPDATES] > STALE:
+        sum_bound(w)
+    for _ in range(ROUNDS):
+        if s.state[TOUCHED] == 0:
+            cool(s, w)
+            return OK
+        code = optimise(w)
+        if code != OK:
+            return code
+        s.state[TOUCHED] = 0
+        follow(s, w)
+        if not wake(s, w):
+            return CROWDED
+    return STALLED
+
+
+@njit(cache=True, nogil=True)
+def gap_bound(w):
+    """Return the duality gap at the offset, in floating point; cold keys add nothing to it."""
+    gap = 0.0
+    for node in range(w.counts[NODES]):
+        h = w.node[GRAD, node] - w.real[OFFSET]
+        gap += w.node[MASS, node] * h - w.node[MULT, node] * w.real[CAP] * min(h, 0.0)
+    return max(gap, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def uniform_offset(s, w):
+    """Return the largest f + ridge alpha - 1/2 where each record has alpha = 1 / records."""
+    n = w.counts[NODES]
+    row, best = np.empty(n), -np.inf
+    share = 1.0 / s.state[RECORDS]
+    for node in range(n):
+        node_row(w, node, row)
+        f = 0.0
+        for k in range(n):
+            f += row[k] * (w.node[MULT, k] * share)
+        best = max(best, f + w.real[RIDGE] * share - 0.5)
+    return best
+
+
+@njit(cache=True, nogil=True)
+def emit(s, w, least, index, alpha, slot):
+    """Write the records that carry the readout, in order of position. Return how many; beyond the room none is written.
+
+    slot: place of the record's node in the margin, or -1 on the bound and while collecting.
+    """
+    collecting = s.state[RECORDS] < least
+    size, room = 0, index.shape[0]
+    for position in range(s.state[ADMITTED]):
+        first = s.place[TWIN, position]
+        if first == NOWHERE:
+            continue
+        node = s.place[NODE_OF, first]
+        if node == NOWHERE or (not collecting and w.tag[ZONE, node] == RESERVE):
+            continue
+        if size < room:
+            index[size] = position
+            alpha[size] = 1.0 / s.state[RECORDS] if collecting else w.node[ALPHA, node]
+            slot[size] = -1 if collecting or w.tag[ZONE, node] == BOUND else w.tag[PLACE, node]
+        size += 1
+    return size
+
+
+@njit(cache=True, nogil=True)
+def emit_factor(w, out):
+    """Write the rows of the factor's upper triangle one after the other. Return how many numbers that takes."""
+    s = w.counts[IN_MARGIN]
+    size = s * (s + 1) // 2
+    if size <= out.shape[0]:
+        at = 0
+        for k in range(s):
+            copy(out[at : at + s - k], w.chol[k, k:s])
+            at += s - k
+    return size
+
+
+@njit(cache=True, nogil=True)
+def blank(out, which, k, bad):
+    """Write a gate that could not be had: one coefficient that is not a number, so that nothing goes on unnoticed."""
+    out.position[which, k, 0] = max(bad, 0)
+    out.alpha[which, k, 0] = np.nan
+    out.slot[which, k, 0] = -1
+    out.sizes[which, k, 0], out.sizes[which, k, 1] = 1, 0
+    out.sizes[which, k, 2] = INVALID if bad >= 0 else FAILED
+    out.numbers[which, k, 0] = out.numbers[which, k, 1] = np.nan
+
+
+@njit(cache=True, nogil=True)
+def write_gate(s, w, least, out, which, k, free):
+    """Write one gate. Return (support size, length of its factor), which may be more than there is room for."""
+    collecting = s.state[RECORDS] < least
+    size = emit(s, w, least, out.position[which, k], out.alpha[which, k], out.slot[which, k])
+    written = 0 if collecting or out.factor.shape[0] == 0 else emit_factor(w, free)
+    out.sizes[which, k, 0] = size
+    out.sizes[which, k, 1] = 0 if collecting else w.counts[IN_MARGIN]
+    out.sizes[which, k, 2] = COLLECTING if collecting else OPTIMAL
+    out.numbers[which, k, 0], out.numbers[which, k, 1] = w.real[OFFSET], 0.0
+    if not collecting:
+        out.numbers[which, k, 1] = gap_bound(w)
+    elif size > 0:
+        out.numbers[which, k, 0] = uniform_offset(s, w)
+    return size, written
+
+
+@njit(cache=True, nogil=True)
+def solve_step(s, w, todo, which, k, least):
+    """Bring the stream to boundary k of a sequence. Return the solver's code, OK where the keys are not finite."""
+    if s.state[ADMITTED] == 0:
+        reset(s, w)
+        w.real[SCALE] = todo.scales[which]
+    if todo.boundaries[k] > todo.first_bad[which]:
+        return OK
+    one = Stream(todo.keys[which], s.place, s.trace, s.active, s.masses, s.row, s.table, s.state, s.way)
+    return advance(one, w, todo.valid[which], todo.boundaries[k], least)
+
+
+@njit(cache=True, nogil=True)
+def run(s, w, cursor, todo, out, least):
+    """Solve sequences from the cursor on, and write each gate. Return OK, FULL, CROWDED or ROOM.
+
+    After one of the last three the caller makes room in the margin, for nodes or in `out`, and the same call goes on.
+    Where incremental steps fail, the prefix is solved once more from nothing.
+    """
+    while cursor[ITEM] < todo.keys.shape[0]:
+        which, k = cursor[ITEM], cursor[STEP]
+        if k == todo.boundaries.shape[0]:
+            cursor[ITEM], cursor[STEP] = which + 1, 0
+            s.state[ADMITTED] = 0
+            continue
+        code = solve_step(s, w, todo, which, k, least)
+        if code in (FULL, CROWDED):
+            return code
+        if code != OK:
+            s.state[ADMITTED] = 0
+            if cursor[AGAIN_COLD] == 0:
+                cursor[AGAIN_COLD] = 1
+                continue
+            blank(out, which, k, -1)
+        elif todo.boundaries[k] > todo.first_bad[which]:
+            blank(out, which, k, todo.first_bad[which])
+        else:
+            free = out.factor[cursor[USED] :]
+            size, written = write_gate(s, w, least, out, which, k, free)
+            if size > out.position.shape[2] or written > free.shape[0]:
+                cursor[NEED] = size
+                return ROOM
+            cursor[USED] += written
+        cursor[STEP], cursor[AGAIN_COLD] = k + 1, 0
+    return OK

@@ -1,0 +1,172 @@
+"""A sequence of keys on its way through a working set: which are nodes of it, and which are kept cold.
+
+Positions name keys in the order in which they came. Equal keys share the first one's node. A hot key is a node of
+`Work`; a cold one is a reserve key of which `cold_tier` knows that it stays silent.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from svmem._jit import doubled
+from svmem._jit.rows import GRAM, RBF, kernel_row
+from svmem._jit.update import attach, detach
+from svmem._jit.work import (
+    ALPHA,
+    BOUND,
+    CAP,
+    CODE,
+    GRAD,
+    HALF,
+    IN_MARGIN,
+    MARGIN,
+    MASS,
+    MULT,
+    NEAR,
+    NODES,
+    OFFSET,
+    PLACE,
+    RESERVE,
+    SCALE,
+    SIZE,
+    SLOT,
+    SUM_HIGH,
+    SUM_LOW,
+    ZONE,
+)
+
+ADMITTED, RECORDS, ACTIVE, TOUCHED, SOLVED, COLD = 0, 1, 2, 3, 4, 5  # places in `state`
+PATH, MOVED, DRIFT, NORM2, OFFSET_BEFORE = 0, 1, 2, 3, 4  # places in `way`; PATH and DRIFT are sums, MOVED the last |D|
+# Rows of `place`. By position: first equal position, records, node. By node: position. Among the active: position.
+TWIN, COUNT, NODE_OF, POSITION, ACTIVE_POSITION = 0, 1, 2, 3, 4
+# Rows of `trace`: of a cold key h_0 less the drift by then (infinite if it is hot), r_0 and the path by then; of a hot
+# key its mass and f before the last move.
+FLOOR, RADIUS, START, MASS_BEFORE, F_BEFORE = 0, 1, 2, 3, 4
+
+NOWHERE = -1  # a twin that is padding or gone; a node that is cold
+CROWDED = 5  # said where there are more hot keys than nodes; the solver's own codes end at 4
+
+
+class Stream(NamedTuple):
+    """Arrays over positions (capacity t) of one sequence of keys."""
+
+    keys: np.ndarray  # (t, d) features
+    place: np.ndarray  # (5, t) int64
+    trace: np.ndarray  # (5, t)
+    active: (
+        np.ndarray
+    )  # (d, t) features of nodes with mass, side by side; of all nodes where `Work` holds their Gram matrix
+    masses: np.ndarray  # (t,) their masses
+    row: np.ndarray  # (t,) scratch
+    table: np.ndarray  # int64 hash table of first positions, a power of two long
+    state: np.ndarray  # int64
+    way: np.ndarray  # float64
+
+
+@njit(cache=True, nogil=True)
+def reset(s, w):
+    """Forget everything: no key was admitted."""
+    for i in range(s.table.shape[0]):
+        s.table[i] = NOWHERE
+    for i in range(s.state.shape[0]):
+        s.state[i] = 0
+    for i in range(s.way.shape[0]):
+        s.way[i] = 0.0
+    w.counts[NODES] = w.counts[IN_MARGIN] = 0
+    w.counts[2] = w.counts[4] = 0  # bound records, updates of their sums
+    w.real[OFFSET], w.real[SIZE] = 0.0, 1.0
+    for k in range(w.order.shape[1]):
+        w.order[1, k] = k
+
+
+@njit(cache=True, nogil=True)
+def first_equal(s, position):
+    """Return the first admitted position with this key, which is entered into the table if it is new."""
+    key = s.keys[position]
+    mixed = np.uint64(1469598103934665603)
+    for c in range(key.shape[0]):
+        mixed = (mixed ^ np.float64(key[c]).view(np.uint64)) * np.uint64(1099511628211)
+        mixed ^= mixed >> np.uint64(29)
+    mask = s.table.shape[0] - 1
+    at = np.int64(mixed & np.uint64(mask))
+    while s.table[at] != NOWHERE:
+        other = s.keys[s.table[at]]
+        same = True
+        for c in range(key.shape[0]):
+            if key[c] != other[c]:
+                same = False
+                break
+        if same:
+            return s.table[at]
+        at = (at + 1) & mask
+    s.table[at] = position
+    return position
+
+
+@njit(cache=True, nogil=True)
+def rehash(s):
+    """Fill the hash table anew."""
+    for i in range(s.table.shape[0]):
+        s.table[i] = NOWHERE
+    for position in range(s.state[ADMITTED]):
+        if s.place[TWIN, position] == position:
+            first_equal(s, position)
+
+
+@njit(cache=True, nogil=True)
+def heat(s, w, position):
+    """Make the key at a position a reserve node behind the present ones."""
+    node = w.counts[NODES]
+    w.node[HALF, node] = 0.5
+    w.node[MULT, node] = s.place[COUNT, position]
+    if w.counts[CODE] == GRAM:
+        for c in range(s.keys.shape[1]):
+            s.active[c, node] = s.keys[position, c]
+        kernel_row(RBF, w.real[SCALE], s.keys[position], s.active, node + 1, w.xt[node])
+        for k in range(node):
+            w.xt[k, node] = w.xt[node, k]
+        attach(w, node)
+    else:
+        for c in range(s.keys.shape[1]):
+            w.xt[c, node] = s.keys[position, c]
+        attach_to_active(s, w, node, position)
+    s.place[NODE_OF, position] = node
+    s.place[POSITION, node] = position
+    s.trace[FLOOR, position] = np.inf
+    s.trace[MASS_BEFORE, position] = 0.0
+    s.trace[F_BEFORE, position] = w.node[GRAD, node] + 0.5
+    if w.node[GRAD, node] - w.real[OFFSET] < NEAR:
+        s.state[TOUCHED] = 1
+
+
+@njit(cache=True, nogil=True)
+def attach_to_active(s, w, node, position):
+    """Do what `attach` does, with the kernel values of the active nodes alone."""
+    size = s.state[ACTIVE]
+    kernel_row(w.counts[CODE], w.real[SCALE], s.keys[position], s.active, size, s.row)
+    a, a_low, margin = 0.0, 0.0, 0.0
+    for k in range(size):
+        active = s.place[NODE_OF, s.place[ACTIVE_POSITION, k]]
+        if w.tag[ZONE, active] == BOUND:
+            p, e = doubled.two_product(w.node[MULT, active], s.row[k])
+            a, a_low = doubled.add(a, a_low, p, e)
+        elif w.tag[ZONE, active] == MARGIN:
+            w.rows[w.order[SLOT, w.tag[PLACE, active]], node] = s.row[k]
+            margin += w.node[MASS, active] * s.row[k]
+    w.node[SUM_HIGH, node], w.node[SUM_LOW, node] = a, a_low
+    w.node[GRAD, node] = (w.real[CAP] * a - 0.5) + margin
+    w.node[MASS, node] = w.node[ALPHA, node] = 0.0
+    w.tag[ZONE, node], w.tag[PLACE, node] = RESERVE, -1
+    w.counts[NODES] = node + 1
+
+
+@njit(cache=True, nogil=True)
+def drop_node(s, w, node):
+    """Take a reserve node out; the last one takes its number."""
+    last = w.counts[NODES] - 1
+    s.place[NODE_OF, s.place[POSITION, node]] = NOWHERE
+    detach(w, node)
+    if node != last:
+        s.place[POSITION, node] = s.place[POSITION, last]
+        s.place[NODE_OF, s.place[POSITION, node]] = node

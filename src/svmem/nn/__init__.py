@@ -1,0 +1,20 @@
+"""The memory's gate and readout as PyTorch layers. Needs the extra [torch]."""
+
+from svmem.nn.attention import chunk_boundaries, hybrid_readout, rbf_readout
+from svmem.nn.cache import CacheReport, SVCache
+from svmem.nn.gate import Gate, GateStatus, gate
+from svmem.nn.layer import GateStatistics, HybridSVAttention, SVAttention
+
+__all__ = [
+    "CacheReport",
+    "Gate",
+    "GateStatistics",
+    "GateStatus",
+    "HybridSVAttention",
+    "SVAttention",
+    "SVCache",
+    "chunk_boundaries",
+    "gate",
+    "hybrid_readout",
+    "rbf_readout",
+]

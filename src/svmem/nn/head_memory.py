@@ -1,0 +1,195 @@
+"""The gate of one head while its keys arrive: a compiled stream, with room that grows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from svmem._jit import gates as jit
+from svmem._jit.cold_tier import SAFE, prune
+from svmem._jit.stream import ADMITTED, CROWDED, DRIFT, NORM2, PATH, RECORDS, Stream, rehash
+from svmem._jit.work import FULL, GRAD, NODES, OFFSET, OK, Work
+from svmem.core.buffers import allocate
+from svmem.core.problem import Problem
+from svmem.core.selection import movement
+from svmem.errors import SolverError
+from svmem.nn.compiled import allocate_stream, more_room
+from svmem.types import Keys, Vector
+
+__all__ = ["HeadMemory"]
+
+ROOM = 128  # keys to make room for at first
+MARGIN, NODES_AT_FIRST = 64, 256
+
+
+class HeadMemory:
+    """Keys of one head at the optimum, in float64; `origin` are the positions in the sequence of those held."""
+
+    def __init__(self, key_dim: int, problem: Problem, extra: int) -> None:
+        self.problem = problem
+        self.least = problem.n_min + extra
+        self.origin = np.empty(0, np.int64)
+        self._dropped = Dropped()
+        self.proved = True  # whether, so far, the dropped keys would all have stayed silent
+        self.broken = False  # a key was not finite
+        self._valid = np.empty(0, bool)
+        self._stream = allocate_stream(key_dim, ROOM)
+        self._work = allocate(problem, key_dim, nodes=NODES_AT_FIRST, margin=MARGIN)
+
+    def admit(self, keys: Keys, valid: np.ndarray, origin: np.ndarray) -> None:
+        """Take up keys (n, d) at these positions of the sequence, those that are valid, and find the optimum."""
+        have, total = len(self.origin), len(self.origin) + len(keys)
+        self._stream = _with_room(self._stream, total, have)
+        self._stream.keys[have:total] = keys + 0.0  # -0 becomes 0
+        self.origin, self._valid = np.append(self.origin, origin), np.append(self._valid, valid)
+        self.broken = self.broken or not np.isfinite(keys[valid]).all()
+        self._advance(total)
+        self.proved = self.proved and self._dropped.least_h(self._stream.way) >= SAFE
+
+    def support(self) -> tuple[np.ndarray, Vector, int, float]:
+        """Return where in `origin` the support is, its coefficients, the gate's status and gap."""
+        size = len(self.origin)
+        index, alpha, slot = np.zeros(size, np.int64), np.zeros(size), np.zeros(size, np.int64)
+        if self.broken:
+            return index[:1], np.full(1, np.nan), jit.INVALID, np.nan
+        count = jit.emit(self._stream, self._work, self.least, index, alpha, slot)
+        collecting = self._stream.state[RECORDS] < self.least
+        gap = 0.0 if collecting else jit.gap_bound(self._work)
+        return index[:count], alpha[:count], jit.COLLECTING if collecting else jit.OPTIMAL, gap
+
+    def prune(self) -> np.ndarray:
+        """Drop the reserve for good, but not while collecting. Return where in `origin` the kept keys were."""
+        size = len(self.origin)
+        if self.broken or self._stream.state[RECORDS] < self.least:
+            return np.arange(size)
+        kept = np.zeros(size, np.int64)
+        count, least = prune(self._stream, self._work, kept)
+        self._dropped = self._dropped.joined(least, self._stream.way, self._work.real[OFFSET])
+        self.origin, self._valid = self.origin[kept[:count]], np.ones(count, bool)
+        return kept[:count]
+
+    def horizon(self) -> int | None:
+        """Return how many keys can come, whatever they are, with all dropped keys provably silent; None: any number.
+
+        The offset can rise to the n_min-th smallest residual, and each admission moves at most C: see
+        docs/derivations/horizon.md.
+        """
+        least = self._dropped.least_h(self._stream.way)
+        if least == np.inf:
+            return None
+        residuals = np.sort(self._work.node[GRAD, : self._work.counts[NODES]])
+        if not self.proved or len(residuals) < self.problem.n_min:
+            return 0
+        room = least + self._work.real[OFFSET] - residuals[self.problem.n_min - 1] - SAFE
+        return max(int(room / movement(self.problem, 1, 0)), 0)
+
+    def forget(self, positions: np.ndarray) -> bool:
+        """Take keys at these positions out as if they had never been there. Return whether any was held."""
+        gone = np.isin(self.origin, positions) & self._valid
+        if not gone.any():
+            return False
+        before, offset = self._active(), self._work.real[OFFSET]
+        self._stream.keys[: len(self.origin)][gone] = 0.0
+        self._valid[gone] = False
+        least = self._dropped.least_h(self._stream.way)
+        self._refill()
+        length, turn = self._move(before)
+        moved = least + turn - (self._work.real[OFFSET] - offset) - (self._dropped.radius + 0.5 * length) * length
+        way = self._stream.way
+        self._dropped = Dropped(moved, self._dropped.radius + length, float(way[PATH]), float(way[DRIFT]))
+        self.proved = self.proved and moved >= SAFE
+        return True
+
+    def held(self, positions: slice) -> tuple[Keys, np.ndarray]:
+        """Return keys by place in `origin`, and which of them count."""
+        return self._stream.keys[positions].copy(), self._valid[positions].copy()
+
+    def crop(self, end: int) -> None:
+        """Keep only the keys at positions of the sequence before `end`."""
+        keep = self.origin < end
+        if keep.all():
+            return
+        self._stream.keys[: keep.sum()] = self._stream.keys[: len(keep)][keep]
+        self.origin, self._valid = self.origin[keep], self._valid[keep]
+        self._refill()
+
+    def copy(self) -> "HeadMemory":
+        """Return an independent copy."""
+        out = object.__new__(HeadMemory)
+        out.__dict__.update(self.__dict__)
+        out._stream = Stream(*(array.copy() for array in self._stream))
+        out._work = Work(*(array.copy() for array in self._work))
+        return out
+
+    def _refill(self) -> None:
+        """Start from nothing with the keys that are held."""
+        keys = self._stream.keys[: len(self.origin)]
+        self.broken = not np.isfinite(keys[self._valid]).all()
+        self._stream.state[:] = 0
+        jit.reset(self._stream, self._work)
+        self._advance(len(self.origin))
+
+    def _advance(self, upto: int) -> None:
+        """Solve, after a failure once more from nothing. Raises SolverError when no optimum can be proved."""
+        attempts = 0
+        while not self.broken:
+            code = jit.advance(self._stream, self._work, self._valid, upto, self.least)
+            if code == OK:
+                return
+            if code in (FULL, CROWDED):
+                self._work = more_room(self._work, code)
+                continue
+            attempts += 1
+            if attempts == 2:
+                raise SolverError("the gate's optimum could not be proved; scale the keys or raise the ridge")
+            self._stream.state[:] = 0
+            jit.reset(self._stream, self._work)
+        self._stream.state[ADMITTED] = upto
+
+    def _active(self) -> tuple[Keys, Vector]:
+        index, alpha, _, _ = self.support()
+        return self._stream.keys[index].copy(), alpha
+
+    def _move(self, before: tuple[Keys, Vector]) -> tuple[float, float]:
+        """Return a bound on |D| and D . w, D being what w has moved by since."""
+        keys, alpha = self._active()
+        points = np.concatenate([before[0], keys])
+        was = np.concatenate([before[1], np.zeros(len(alpha))])
+        change = np.concatenate([-before[1], alpha])
+        distance2 = ((points[:, None] - points[None]) ** 2).sum(2)
+        kernel = np.exp(-distance2 / self.problem.kernel.scale)
+        return float(np.sqrt(max(change @ kernel @ change, 0.0) + 1e-12)), float(change @ kernel @ was)
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """What is known of keys that were dropped: see `_jit/cold_tier`, all of them taken together."""
+
+    least: float = np.inf  # their h was at least that, when the stream's path and drift were these
+    radius: float = 0.0  # largest distance from the centre then
+    path: float = 0.0
+    drift: float = 0.0
+
+    def least_h(self, way: np.ndarray) -> float:
+        """Return what their h is at least, now."""
+        length = float(way[PATH]) - self.path
+        return self.least + float(way[DRIFT]) - self.drift - (self.radius + 0.5 * length) * length
+
+    def joined(self, least: float, way: np.ndarray, offset: float) -> "Dropped":
+        """Return the same with more keys, whose h is at least `least` now: reserve keys lie within the ball."""
+        ball = float(np.sqrt(max(way[NORM2] - 2.0 * offset, 0.0) + 1e-12))
+        radius = max(ball, self.radius + float(way[PATH]) - self.path) if self.least < np.inf else ball
+        return Dropped(min(least, self.least_h(way)), radius, float(way[PATH]), float(way[DRIFT]))
+
+
+def _with_room(stream: Stream, positions: int, have: int) -> Stream:
+    """Return a stream with room for that many positions, the first `have` of them taken up."""
+    room = stream.keys.shape[0]
+    if positions <= room:
+        return stream
+    out = allocate_stream(stream.keys.shape[1], max(positions, 2 * room))
+    for name in ("place", "trace", "active"):
+        getattr(out, name)[:, :room] = getattr(stream, name)
+    out.keys[:room], out.masses[:room] = stream.keys, stream.masses
+    out.state[:], out.way[:] = stream.state, stream.way
+    rehash(out)
+    return out

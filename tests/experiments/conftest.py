@@ -1,0 +1,44 @@
+"""A tiny language model to train: on the README, in a second."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import torch
+
+from experiments import lm
+
+README = Path(__file__).parents[2] / "README.md"
+SIZES = ["--width", "16", "--layers", "2", "--heads", "2", "--block", "16", "--batch", "4", "--windows", "4"]
+STEPS = ["--steps", "20", "--every", "5"]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute with one thread in the block: on a busy machine several wait for each other at every tiny product."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    with one_thread():
+        yield
+
+
+@pytest.fixture(scope="session")
+def tiny():
+    """The options of a tiny run of 20 steps, with a row every 5."""
+    return ["--data", str(README), "--mixer", "softmax", *SIZES, *STEPS]
+
+
+@pytest.fixture(scope="session")
+def finished(tiny, tmp_path_factory):
+    """The folder of a tiny run that has ended."""
+    folder = tmp_path_factory.mktemp("runs") / "finished"
+    with one_thread():
+        assert lm.main(["train", "--out", str(folder), *tiny]) == 0
+    return folder

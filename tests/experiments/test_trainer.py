@@ -1,0 +1,63 @@
+"""How a run is trained: the rate, what decays, and what the gates say."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+
+from experiments.language.mixer import gate_figures, mixer
+from experiments.language.settings import Settings
+from experiments.language.trainer import adamw, learning_rate
+from svmem.nn import HybridSVAttention
+from svmem.nn.lm import LanguageModel
+
+
+def test_the_rate_rises_to_its_peak_and_falls_to_a_tenth():
+    settings = Settings(steps=1000, lr=2.0, warmup=0.1)
+    rates = [learning_rate(settings, step) for step in range(1000)]
+    assert rates[0] == pytest.approx(0.02)
+    assert rates[99] == rates[100] == 2.0
+    assert rates[-1] == pytest.approx(0.2)
+    assert rates[:100] == sorted(rates[:100])
+    assert rates[100:] == sorted(rates[100:], reverse=True)
+
+
+@pytest.mark.parametrize(("steps", "warmup"), [(1, 0.0), (1, 0.9), (2, 0.5), (3, 0.02)])
+def test_the_shortest_runs_have_a_rate_too(steps, warmup):
+    settings = Settings(steps=steps, lr=2.0, warmup=warmup)
+    assert all(0 < learning_rate(settings, step) <= 2.0 for step in range(steps))
+
+
+@pytest.mark.parametrize("name", ["softmax", "delta"])
+def test_matrices_decay_and_gains_and_biases_do_not(name):
+    settings = Settings(mixer=name, width=16, layers=1, heads=2, block=8)
+    model = LanguageModel(settings.model, mixer(settings))
+    decaying, others = adamw(model, 1e-3).param_groups
+    names = {id(p): name for name, p in model.named_parameters()}
+    assert (decaying["weight_decay"], others["weight_decay"]) == (0.1, 0.0)
+    assert all("norm" in names[id(p)] for p in others["params"])
+    assert not any("norm" in names[id(p)] for p in decaying["params"])
+    assert len(decaying["params"]) + len(others["params"]) == len(names)
+
+
+class Gated(nn.Module):
+    def __init__(self, statistics):
+        super().__init__()
+        self.statistics = statistics
+
+
+def test_the_gates_of_all_layers_are_summed_up():
+    one, other = (SimpleNamespace(mean_support=s, worst_gap=g) for s, g in ((10.0, 1e-9), (20.0, 1e-12)))
+    layers = nn.Sequential(Gated(one), nn.Linear(2, 2), Gated(other), Gated(None))
+    assert gate_figures(layers).tolist() == [15.0, 1e-9]
+    assert gate_figures(nn.Linear(2, 2)).shape == (0,)
+
+
+def test_a_mixer_of_support_vectors_gets_its_settings():
+    settings = Settings(mixer="sv", width=16, heads=2, chunk=8, C=0.5, sigma=3.0, ridge=0.25, normalize_keys=True)
+    layer = mixer(settings)(settings.model, 0)
+    assert isinstance(layer, HybridSVAttention)
+    assert (layer.chunk, layer.C, layer.ridge, layer.normalize_keys) == (8, 0.5, 0.25, True)
+    torch.testing.assert_close(layer.sigma, torch.full((2,), 3.0))
+    assert not layer.log_sigma.requires_grad
