@@ -38,6 +38,8 @@ soak: $(DEV) ## all tests, the slow ones too, with new and far more random examp
 bench: $(DEV) ## the measured figures: exactness and speed
 	$(BIN)/python -m benchmarks.audit
 	$(BIN)/python -m benchmarks.deletion
+	$(BIN)/python -m benchmarks.gate
+	$(BIN)/python -m benchmarks.layer
 
 clean: ## remove .venv, caches and outputs
 	rm -rf .venv demo-output build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

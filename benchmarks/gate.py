@@ -1,6 +1,6 @@
 """The exact gate beside the paper's training path: time, proven gap, gradient error, and a curve of training with each.
 
-    python -m benchmarks.gate [--pairs 7] [--steps 200] [--seeds 3] [--json] [--save benchmarks/results/gate.jsonl]
+    python -m benchmarks.gate [--pairs 7] [--batch 4] [--steps 200] [--seeds 3] [--json] [--save FILE]
 
 The paper's path (arXiv 2607.12204) is 80 float32 FISTA steps and one masked solve, written here from its description.
 Both gates get ridge 1e-3, C 0.1 and the same float32 keys; calls alternate, and a ratio is the median over pairs.
@@ -27,7 +27,7 @@ from svmem.types import Coefficients, Json
 from tests.oracles.gate_derivatives import dense_jacobian
 
 RIDGE, CAP = 1e-3, 0.1
-SHAPE, BOUNDARIES = (4, 4, 128, 32), (32, 64, 96, 128)
+SHAPE, BOUNDARIES = (4, 128, 32), (32, 64, 96, 128)  # heads, tokens, width
 Way = Callable[[Tensor, float], Tensor]  # keys and sigma to dense coefficients
 
 
@@ -102,15 +102,16 @@ def true_slope(keys: np.ndarray, sigma: float) -> Tensor:
     return torch.tensor(out)
 
 
-def compare(name: str, pairs: int) -> Json:
+def compare(name: str, pairs: int, batch: int) -> Json:
     """Return times, gaps and gradient errors of both gates on one kind of keys."""
     make, sigma = KEYS[name]
-    keys = torch.tensor(make(np.random.default_rng(0), SHAPE), dtype=torch.float32)
+    shape = (batch, *SHAPE)
+    keys = torch.tensor(make(np.random.default_rng(0), shape), dtype=torch.float32)
     wide, few = keys.double().numpy(), keys[:1, :1].double()
     truth = true_slope(few.numpy(), sigma)
     ways: dict[str, Way] = {"ours": exact, "fista": fista}
     times: dict[str, list[float]] = {f"{way}_{part}": [] for way in ways for part in ("forward", "step")}
-    row: Json = {"measure": "gate", "keys": name, "shape": "x".join(map(str, SHAPE)), "pairs": pairs}
+    row: Json = {"measure": "gate", "keys": name, "shape": "x".join(map(str, shape)), "pairs": pairs}
     for turn in range(pairs + 1):  # the first warms both up
         for way, call in ways.items():
             forward, step = seconds(lambda: call(keys, sigma)), seconds(lambda: slope(call, keys, sigma))  # noqa: B023
@@ -135,24 +136,27 @@ def main(argv: list[str] | None = None) -> int:
     """Run the comparison, print tables or JSON lines, and with --save keep the rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=7, help="timed pairs of calls for each kind of keys (7)")
+    parser.add_argument("--batch", type=int, default=4, help="sequences in a timed call, of 4 heads each (4)")
     parser.add_argument("--steps", type=int, default=200, help="training steps of a student (200)")
     parser.add_argument("--seeds", type=int, default=3, help="students for each kind of tokens (3)")
     parser.add_argument("--json", action="store_true", help="JSON lines instead of tables")
     parser.add_argument("--save", type=Path, default=None, help="also write the rows there, as JSON lines")
     options = parser.parse_args(argv)
-    if min(options.pairs, options.steps, options.seeds) < 1:
-        parser.error("pairs, steps and seeds must be at least 1")
+    if min(options.pairs, options.batch, options.steps, options.seeds) < 1:
+        parser.error("pairs, batch, steps and seeds must be at least 1")
     steps, rows = Steps(quiet=options.json), []
     with steps.step("Gates side by side", len(KEYS)) as advance:
         for name in KEYS:
-            rows.append(compare(name, options.pairs))
+            rows.append(compare(name, options.pairs, options.batch))
             advance(1)
     with steps.step("Students of a fixed teacher", 2 * options.seeds) as advance:
         for tokens in ("random", "redundant"):
             for seed in range(options.seeds):
                 rows += train_both(tokens, seed, options.steps)
                 advance(1)
-    command = f"python -m benchmarks.gate --pairs {options.pairs} --steps {options.steps} --seeds {options.seeds}"
+    command = "python -m benchmarks.gate " + " ".join(
+        f"--{name} {getattr(options, name)}" for name in ("pairs", "batch", "steps", "seeds")
+    )
     rows = [row | provenance(command) | {"torch": torch.__version__} for row in rows]
     if options.json:
         print("\n".join(json.dumps(row) for row in rows))

@@ -18,8 +18,7 @@ pytestmark = [
 ]
 
 T, CHUNK = 20, 8
-backends = pytest.mark.parametrize("backend", ["eager", "aot_eager"])
-graphs = pytest.mark.parametrize("fullgraph", [False, True])
+ways = pytest.mark.parametrize(("backend", "fullgraph"), [("eager", False), ("eager", True), ("aot_eager", True)])
 
 
 def random(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> Tensor:
@@ -54,15 +53,13 @@ def assert_compiles(function: Any, inputs: tuple[Tensor, ...], backend: str, ful
             torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
 
 
-@backends
-@graphs
+@ways
 def test_a_compiled_gate_gives_the_same_results_and_gradients(backend: str, fullgraph: bool) -> None:
     sigma, C = torch.tensor([1.2, 1.8], dtype=torch.float64), torch.tensor(0.25, dtype=torch.float64)
     assert_compiles(lambda x, s: support(x, s, C), (random(2, 2, T, 3), sigma), backend, fullgraph)
 
 
-@backends
-@graphs
+@ways
 def test_a_compiled_readout_gives_the_same_results_and_gradients(backend: str, fullgraph: bool) -> None:
     inputs = (*(random(2, 2, T, 3, seed=seed) for seed in range(3)), torch.tensor(1.5, dtype=torch.float64))
     assert_compiles(read, inputs, backend, fullgraph)

@@ -38,9 +38,8 @@ def dense_jacobian(keys: Any, boundary: int, C: float, sigma: float, ridge: floa
     answer = reference_gate(keys, boundary, C, sigma, ridge)
     n, d = keys.shape
     sides, matrix = _sides(keys, answer, sigma), _system(keys, answer, sigma, ridge)
-    solved = np.linalg.solve(matrix, sides)  # (n + 1, n d + 2)
-    alpha = solved[:n]
-    offset = np.asarray(solved[n], dtype=np.float64)
+    solved = np.asarray(np.linalg.solve(matrix, sides), dtype=np.float64)  # (n + 1, n d + 2)
+    alpha, offset = solved[:n], solved[n]
     return Jacobian(
         alpha[:, : n * d].reshape(n, n, d),
         alpha[:, n * d],

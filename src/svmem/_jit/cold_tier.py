@@ -29,6 +29,7 @@ from svmem._jit.stream import (
     NORM2,
     NOWHERE,
     OFFSET_BEFORE,
+    PACE,
     PATH,
     POSITION,
     RADIUS,
@@ -43,7 +44,9 @@ from svmem._jit.stream import (
 from svmem._jit.work import CODE, GRAD, MASS, MULT, NODES, OFFSET, RESERVE, RIDGE, SCALE, ZONE
 
 HOT = 192  # nodes that are kept at hand in any case: fewer cost less than keeping track of cold ones
-STEPS_AHEAD = 6.0  # a key is cooled if it stays silent through that many moves like the last one
+STEPS_AHEAD = 24.0  # a hot key is cooled if it stays silent through that many moves at the present pace
+STEPS_AGAIN = 12.0  # a cold key that was looked at stays cold if through that many
+SMOOTH = 0.2  # weight of the last move in the pace
 SMALLEST_MOVE = 1e-7  # added to each length: a squared length is only known to 1e-15
 SMALLEST_RADIUS = 1e-14  # added to each squared distance from the centre, likewise
 SAFE = 1e-9  # reserve inequalities with less to spare belong to hot keys, whose ties are decided exactly
@@ -64,7 +67,7 @@ def weigh(s, w, position):
     Return whether there was room for it.
     """
     f = value_at(s, w, position)
-    if lay_down(s, w, position, f):
+    if lay_down(s, w, position, f, STEPS_AGAIN):
         return True
     if w.counts[NODES] == w.node.shape[1]:
         return False
@@ -75,11 +78,11 @@ def weigh(s, w, position):
 
 
 @njit(cache=True, nogil=True)
-def lay_down(s, w, position, f):
-    """Note a reserve key's f as of now, if it stays silent for a while. Return whether it does."""
+def lay_down(s, w, position, f, steps):
+    """Note a reserve key's f as of now, if it should stay silent for so many moves. Return whether it does."""
     h = f - 0.5 - w.real[OFFSET]
     radius = np.sqrt(max(1.0 - 2.0 * f + s.way[NORM2], 0.0) + SMALLEST_RADIUS)
-    if not h > max(STEPS_AHEAD * s.way[MOVED] * radius, SAFE):
+    if not h > max(steps * s.way[PACE] * radius, SAFE):
         return False
     if s.trace[FLOOR, position] == np.inf:
         s.state[COLD] += 1
@@ -117,8 +120,16 @@ def follow(s, w):
     s.way[NORM2] = norm2
     s.way[MOVED] = np.sqrt(max(square, 0.0)) + SMALLEST_MOVE if moved else 0.0
     s.way[PATH] += s.way[MOVED]
+    s.way[PACE] += SMOOTH * (s.way[MOVED] - s.way[PACE])
     s.way[DRIFT] += turn - (w.real[OFFSET] - s.way[OFFSET_BEFORE])
     s.way[OFFSET_BEFORE] = w.real[OFFSET]
+
+
+@njit(cache=True, nogil=True)
+def rest(s):
+    """Note that nothing has moved."""
+    s.way[MOVED] = 0.0
+    s.way[PACE] *= 1.0 - SMOOTH
 
 
 @njit(cache=True, nogil=True)
@@ -146,7 +157,8 @@ def cool(s, w):
     if w.counts[NODES] <= HOT or w.counts[CODE] == GRAM:
         return
     for node in range(w.counts[NODES] - 1, -1, -1):
-        if w.tag[ZONE, node] == RESERVE and lay_down(s, w, s.place[POSITION, node], w.node[GRAD, node] + 0.5):
+        f = w.node[GRAD, node] + 0.5
+        if w.tag[ZONE, node] == RESERVE and lay_down(s, w, s.place[POSITION, node], f, STEPS_AHEAD):
             drop_node(s, w, node)
 
 

@@ -8,7 +8,7 @@ from numba import njit
 from svmem._jit.admission import admit
 from svmem._jit.blocks import rebuild, settle_blocks
 from svmem._jit.cold import add_to_grad, forget_zones, reconcile, sum_bound
-from svmem._jit.cold_tier import cool, follow, wake
+from svmem._jit.cold_tier import cool, follow, rest, wake
 from svmem._jit.factor import copy
 from svmem._jit.finish import finish
 from svmem._jit.smo import smo
@@ -138,6 +138,8 @@ def advance(s, w, valid, upto, least):
         s.state[SOLVED] = s.state[TOUCHED] = 1
     if w.counts[SUM_UPDATES] > STALE:
         sum_bound(w)
+    if s.state[TOUCHED] == 0:
+        rest(s)
     for _ in range(ROUNDS):
         if s.state[TOUCHED] == 0:
             cool(s, w)

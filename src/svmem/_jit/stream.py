@@ -37,7 +37,7 @@ from svmem._jit.work import (
 )
 
 ADMITTED, RECORDS, ACTIVE, TOUCHED, SOLVED, COLD = 0, 1, 2, 3, 4, 5  # places in `state`
-PATH, MOVED, DRIFT, NORM2, OFFSET_BEFORE = 0, 1, 2, 3, 4  # places in `way`; PATH and DRIFT are sums, MOVED the last |D|
+PATH, MOVED, DRIFT, NORM2, OFFSET_BEFORE, PACE = 0, 1, 2, 3, 4, 5  # places in `way`; PATH and DRIFT are sums
 # Rows of `place`. By position: first equal position, records, node. By node: position. Among the active: position.
 TWIN, COUNT, NODE_OF, POSITION, ACTIVE_POSITION = 0, 1, 2, 3, 4
 # Rows of `trace`: of a cold key h_0 less the drift by then (infinite if it is hot), r_0 and the path by then; of a hot

@@ -24,7 +24,7 @@ SILENT_HALF = -3e4  # the same in float16
 
 def chunk_boundaries(t: int, chunk: int) -> Tensor:
     """Return the boundaries chunk, 2 chunk, ... below t."""
-    return torch.arange(chunk, max(t, 1), chunk)
+    return torch.arange(chunk, max(t, chunk), chunk)
 
 
 class Packed(NamedTuple):
@@ -114,7 +114,9 @@ def silent(x: Tensor) -> float:
 
 def read_packed(packed: Packed, gate: Gate | None, chunk: int, valid: Tensor | None) -> Tensor:
     """Return the readout (b, t, h, width), of which the first v channels count."""
-    b, t, g, _ = packed.tokens.shape
+    b, t, g, both = packed.tokens.shape
+    if valid is not None:  # whatever stands there, were it not a number
+        packed = packed._replace(tokens=packed.tokens.masked_fill(~valid[:, :, None, None], 0.0))
     if gate is None:
         return _read_all(packed, valid)
     chunks = -(-t // chunk)
@@ -128,7 +130,7 @@ def read_packed(packed: Packed, gate: Gate | None, chunk: int, valid: Tensor | N
         own = own.masked_fill(~valid, silent(own))
     index, bias = _layout(gate, own, chunk)
     bias = (bias / packed.scale).clamp(min=torch.finfo(bias.dtype).min / 2)  # float16 ends at -65504
-    tokens = Assemble.apply(packed.tokens.reshape(b * t * g, -1), index, bias, packed.d)
+    tokens = Assemble.apply(packed.tokens.reshape(b * t * g, both), index, bias, packed.d)
     end = chunks * chunk - t
     query = pad(packed.query, (0, 0, 0, 0, 0, end)) if end else packed.query  # (b, chunks chunk, h, width)
     out = attend(query.reshape(b * chunks, chunk, *query.shape[2:]), tokens, packed.scale)
@@ -172,7 +174,7 @@ class Assemble(torch.autograd.Function):
     @staticmethod
     def forward(tokens: Tensor, index: Tensor, bias: Tensor, channel: int) -> Tensor:
         """Gather, and add."""
-        out = tokens.index_select(0, index.flatten()).reshape(*index.shape, -1)
+        out = tokens.index_select(0, index.flatten()).reshape(*index.shape, tokens.shape[1])
         out[..., channel] += bias
         return out
 

@@ -24,8 +24,8 @@ OPTIMAL, COLLECTING, INVALID, FAILED = 0, 1, 2, 3  # values of status, as in Gat
 # than `polish` needs to start from. Polishing takes one solve where the partition was right, seldom more than two.
 STEPS, STEPS_PER_DOUBLING, POLISH = 20, 2, 4
 WIDTH = 512  # nodes that are solved for at once; where there are more keys, the nodes are chosen in rounds
-ROUNDS, COARSE = 10, 14  # rounds, and interior-point steps of all but the last
-GOLDEN = 0.6180339887498949
+ROUNDS, COARSE = 12, 16  # rounds, and interior-point steps of all but the last
+GOLDEN = 0.6180339887498949  # its multiples modulo 1 are spread evenly
 KKT = 1e-12  # how far an inequality may be broken in a proof, relative to the largest kernel value and the ridge
 # Numbers in the matrices of one chunk: on a device as many as leave room for copies; on the host a cache full.
 DEVICE_ENTRIES, HOST_ENTRIES = 2**28, 2**20
@@ -129,7 +129,8 @@ def _choice(
 ) -> Tensor:
     """Return the nodes to solve for, (g, p, width): of those that carry most, at most half; then those of least slope.
 
-    Half, since otherwise one tight cluster could fill the set for good.
+    Half, since otherwise one tight cluster could fill the set for good. Slopes below the level count by a share that
+    follows no pattern, since the lowest ones tend to be neighbours, of which one would do.
     """
     mass, kept = state
     slope = mass @ gram + limits.ridge / nodes.copies * mass

@@ -45,7 +45,8 @@ def gram_gradient(keys: Tensor, sigma: Tensor, gram: Tensor, weight: Tensor) -> 
     points = torch.where(points.abs() < FAR, points, 0.0)  # keys so far off have kappa 0, or belong to no solution
     by_keys, by_sigma = [], torch.zeros_like(points[..., 0, 0])
     for block in _blocks(points):
-        push = (weight[..., block, :] + weight[..., block].mT) * gram[..., block, :]
+        both = weight[..., block, :] + weight[..., block].mT
+        push = torch.where(both == 0, 0.0, both * gram[..., block, :])  # where a key is not finite, both is 0
         columns = []
         for column in points.unbind(-1):
             difference = column[..., block, None] - column[..., None, :]

@@ -30,7 +30,9 @@ class CacheReport:
     kept: int  # most keys that a head holds beside the present chunk
     proved: bool  # whether the memory is provably the one that had dropped nothing
     proved_until: int  # up to which token it was, at least
-    horizon: int | None  # further tokens through which it provably stays so, whatever they are; None: any number
+    # Further tokens through which the keys dropped so far provably stay silent, whatever comes; None: none was dropped.
+    # What the next chunks drop is another matter: `proved` says how that went.
+    horizon: int | None
 
 
 class SVCache:
@@ -82,7 +84,7 @@ class SVCache:
             kept=max(len(head.origin) for head in heads),
             proved=all(head.proved for head in heads),
             proved_until=self._proved_until,
-            horizon=min(horizons, default=None),
+            horizon=max(min(horizons) - self.length % self._sizes[2], 0) if horizons else None,
         )
 
     def support(self, item: int, head: int) -> tuple[Tensor, Tensor]:
@@ -119,11 +121,12 @@ class SVCache:
     def forget(self, positions: Iterable[int]) -> None:
         """Take tokens out, in all sequences: gate and readout are then those of a memory that never held them.
 
-        The other tokens keep their positions. A bounded cache no longer holds what it has dropped; its report says
-        whether the result is provably the same all the same. What later layers computed from a token stays theirs.
+        The other tokens keep their positions. A bounded cache that has dropped keys proves nothing from here on: one of
+        them might have come up again now. What later layers computed from a token stays theirs.
         Raises InvalidInput for positions that have not come yet.
         """
-        gone = np.array(sorted(set(positions)), np.int64)
+        wanted = [whole(position, "positions") for position in positions]
+        gone = np.array(sorted(set(wanted)), np.int64)
         if gone.size and not (gone[0] >= 0 and gone[-1] < self.length):
             raise InvalidInput(f"positions must lie in [0, {self.length}), got {gone.tolist()}")
         start = self.length - self.length % self._sizes[2]
@@ -140,7 +143,7 @@ class SVCache:
 
     def reorder(self, items: Sequence[int] | Tensor) -> None:
         """Make sequence k go on as sequence items[k] would; one may be taken several times, as in a beam search."""
-        chosen = [int(item) for item in items]
+        chosen = [whole(item, "items") for item in items]
         if not chosen or not all(0 <= item < self.batch_size for item in chosen):
             raise InvalidInput(f"items must be numbers of the {self.batch_size} sequences, got {chosen}")
         self._tokens, self._memory, self._local = (
@@ -156,7 +159,7 @@ class SVCache:
         Raises InvalidInput for more tokens than there are, and for a bounded cache that would have to go back behind
         the start of the present chunk: what it dropped there is gone.
         """
-        chunk = self._sizes[2]
+        chunk, length = self._sizes[2], whole(length, "length")
         start = self.length - self.length % chunk
         if not 0 <= length <= self.length:
             raise InvalidInput(f"length must lie in [0, {self.length}], got {length}")
@@ -233,6 +236,15 @@ class SVCache:
         weights, sizes = torch.from_numpy(alpha).to(like.device), torch.from_numpy(counts).to(like.device)
         bias = log_alpha(weights.to(torch.float32 if like.dtype != torch.float64 else torch.float64), sizes, like)
         self._memory[..., self._sizes[3]] += bias / self._scale
+
+
+def whole(number: object, name: str) -> int:
+    """Return a whole number as an int. Raises InvalidInput for anything else."""
+    if isinstance(number, Tensor) and number.dim() == 0:
+        number = number.item()
+    if isinstance(number, bool) or not isinstance(number, int | np.integer):
+        raise InvalidInput(f"{name} must be whole numbers, got {number!r}")
+    return int(number)
 
 
 def _gathered(tokens: Tensor, places: list[np.ndarray]) -> Tensor:

@@ -33,7 +33,7 @@ def allocate_stream(key_dim: int, positions: int) -> Stream:
         row=np.zeros(room),
         table=np.full(1 << (2 * room - 1).bit_length(), -1, np.int64),
         state=np.zeros(8, np.int64),
-        way=np.zeros(5),
+        way=np.zeros(6),
     )
 
 

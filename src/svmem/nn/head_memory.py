@@ -29,6 +29,8 @@ class HeadMemory:
         self.least = problem.n_min + extra
         self.origin = np.empty(0, np.int64)
         self._dropped = Dropped()
+        self._until = 0  # positions of the sequence taken up so far
+        self._good_for = 0  # admissions from the last drop on through which the horizon alone proves it
         self.proved = True  # whether, so far, the dropped keys would all have stayed silent
         self.broken = False  # a key was not finite
         self._valid = np.empty(0, bool)
@@ -41,9 +43,12 @@ class HeadMemory:
         self._stream = _with_room(self._stream, total, have)
         self._stream.keys[have:total] = keys + 0.0  # -0 becomes 0
         self.origin, self._valid = np.append(self.origin, origin), np.append(self._valid, valid)
+        self._until = int(origin[-1]) + 1
         self.broken = self.broken or not np.isfinite(keys[valid]).all()
         self._advance(total)
-        self.proved = self.proved and self._dropped.least_h(self._stream.way) >= SAFE
+        self._good_for -= len(keys)
+        silent = self._dropped.least_h(self._stream.way) >= SAFE
+        self.proved = self.proved and (silent or self._good_for >= 0)
 
     def support(self) -> tuple[np.ndarray, Vector, int, float]:
         """Return where in `origin` the support is, its coefficients, the gate's status and gap."""
@@ -64,39 +69,41 @@ class HeadMemory:
         kept = np.zeros(size, np.int64)
         count, least = prune(self._stream, self._work, kept)
         self._dropped = self._dropped.joined(least, self._stream.way, self._work.real[OFFSET])
+        self._good_for = max(self._room(), 0)
+        if least < np.inf:
+            self.least = self.problem.n_min  # the support suffices from now on, however few keys it has
         self.origin, self._valid = self.origin[kept[:count]], np.ones(count, bool)
         return kept[:count]
 
     def horizon(self) -> int | None:
-        """Return how many keys can come, whatever they are, with all dropped keys provably silent; None: any number.
+        """Return how many keys can come, whatever they are, with all dropped keys silent; None: none was dropped.
 
-        The offset can rise to the n_min-th smallest residual, and each admission moves at most C: see
-        docs/derivations/horizon.md.
+        See docs/derivations/horizon.md: the offset can rise to the n_min-th smallest residual, and each admission moves
+        at most C.
         """
-        least = self._dropped.least_h(self._stream.way)
-        if least == np.inf:
+        if self._dropped.least == np.inf:
             return None
+        return max(self._room(), self._good_for, 0) if self.proved else 0
+
+    def _room(self) -> int:
+        """Return how many admissions the least h of the dropped keys leaves room for, as of now."""
+        least = self._dropped.least_h(self._stream.way)
         residuals = np.sort(self._work.node[GRAD, : self._work.counts[NODES]])
-        if not self.proved or len(residuals) < self.problem.n_min:
+        if len(residuals) < self.problem.n_min or not np.isfinite(least):
             return 0
         room = least + self._work.real[OFFSET] - residuals[self.problem.n_min - 1] - SAFE
-        return max(int(room / movement(self.problem, 1, 0)), 0)
+        return int(room / movement(self.problem, 1, 0))
 
     def forget(self, positions: np.ndarray) -> bool:
         """Take keys at these positions out as if they had never been there. Return whether any was held."""
+        if self._dropped.least < np.inf and (positions < self._until).any():
+            self.proved, self._good_for = False, 0  # a key that was dropped may belong to the new optimum
         gone = np.isin(self.origin, positions) & self._valid
         if not gone.any():
             return False
-        before, offset = self._active(), self._work.real[OFFSET]
         self._stream.keys[: len(self.origin)][gone] = 0.0
         self._valid[gone] = False
-        least = self._dropped.least_h(self._stream.way)
         self._refill()
-        length, turn = self._move(before)
-        moved = least + turn - (self._work.real[OFFSET] - offset) - (self._dropped.radius + 0.5 * length) * length
-        way = self._stream.way
-        self._dropped = Dropped(moved, self._dropped.radius + length, float(way[PATH]), float(way[DRIFT]))
-        self.proved = self.proved and moved >= SAFE
         return True
 
     def held(self, positions: slice) -> tuple[Keys, np.ndarray]:
@@ -118,15 +125,19 @@ class HeadMemory:
         out.__dict__.update(self.__dict__)
         out._stream = Stream(*(array.copy() for array in self._stream))
         out._work = Work(*(array.copy() for array in self._work))
+        out.origin, out._valid = self.origin.copy(), self._valid.copy()
         return out
 
     def _refill(self) -> None:
         """Start from nothing with the keys that are held."""
         keys = self._stream.keys[: len(self.origin)]
         self.broken = not np.isfinite(keys[self._valid]).all()
+        self._restart()
+        self._advance(len(self.origin))
+
+    def _restart(self) -> None:
         self._stream.state[:] = 0
         jit.reset(self._stream, self._work)
-        self._advance(len(self.origin))
 
     def _advance(self, upto: int) -> None:
         """Solve, after a failure once more from nothing. Raises SolverError when no optimum can be proved."""
@@ -141,23 +152,10 @@ class HeadMemory:
             attempts += 1
             if attempts == 2:
                 raise SolverError("the gate's optimum could not be proved; scale the keys or raise the ridge")
-            self._stream.state[:] = 0
-            jit.reset(self._stream, self._work)
+            self._restart()
+            if self._dropped.least < np.inf:
+                self.proved = False  # the path that tells how far the optimum has moved is lost
         self._stream.state[ADMITTED] = upto
-
-    def _active(self) -> tuple[Keys, Vector]:
-        index, alpha, _, _ = self.support()
-        return self._stream.keys[index].copy(), alpha
-
-    def _move(self, before: tuple[Keys, Vector]) -> tuple[float, float]:
-        """Return a bound on |D| and D . w, D being what w has moved by since."""
-        keys, alpha = self._active()
-        points = np.concatenate([before[0], keys])
-        was = np.concatenate([before[1], np.zeros(len(alpha))])
-        change = np.concatenate([-before[1], alpha])
-        distance2 = ((points[:, None] - points[None]) ** 2).sum(2)
-        kernel = np.exp(-distance2 / self.problem.kernel.scale)
-        return float(np.sqrt(max(change @ kernel @ change, 0.0) + 1e-12)), float(change @ kernel @ was)
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,11 @@ class SVAttention(nn.Module):
     ) -> None:
         super().__init__()
         kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+        if not all(isinstance(count, int) for count in (embed_dim, num_heads, kv_heads, chunk)):
+            raise InvalidInput(
+                "embed_dim, num_heads, num_kv_heads and chunk must be whole numbers, "
+                f"got {embed_dim!r}, {num_heads!r}, {kv_heads!r} and {chunk!r}"
+            )
         if min(embed_dim, num_heads, kv_heads) < 1 or embed_dim % num_heads or num_heads % kv_heads:
             raise InvalidInput(
                 "num_heads must divide embed_dim and num_kv_heads must divide num_heads, "
@@ -151,8 +156,9 @@ class SVAttention(nn.Module):
         return ", ".join(f"{name}={getattr(self, name)}" for name in names) + ("" if self.gated else ", gate=False")
 
     def _valid(self, x: Tensor, key_padding_mask: Tensor | None) -> Tensor | None:
-        if x.dim() != 3 or x.shape[1] < 1 or x.shape[2] != self.embed_dim:
-            raise InvalidInput(f"x must have shape (b, t, {self.embed_dim}), t at least 1; got {tuple(x.shape)}")
+        if x.dim() != 3 or x.shape[1] < 1 or x.shape[2] != self.embed_dim or not x.is_floating_point():
+            came = f"{tuple(x.shape)} of {x.dtype}"
+            raise InvalidInput(f"x must be floats of shape (b, t, {self.embed_dim}), t at least 1; got {came}")
         if key_padding_mask is None:
             return None
         if key_padding_mask.dtype != torch.bool or key_padding_mask.shape != x.shape[:2]:

@@ -1,0 +1,68 @@
+"""What flows back through a gate alone, and what the gates of a model were like."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from svmem.nn import Gate, SVAttention
+from svmem.nn.attention import Packed
+
+__all__ = ["GateFlow", "gate_figures", "probed"]
+
+
+@dataclass
+class GateFlow:
+    """Norms of d loss / d keys through the gates alone, one a gate call since the last `take`."""
+
+    norms: list[float] = field(default_factory=list)
+
+    def note(self, grad: Tensor) -> None:
+        """Note a gradient."""
+        self.norms.append(float(grad.double().norm()))
+
+    def take(self) -> float:
+        """Return the norm over all gates noted, and forget them."""
+        total = sum(norm**2 for norm in self.norms) ** 0.5
+        self.norms.clear()
+        return total
+
+
+@contextmanager
+def probed(model: nn.Module) -> Iterator[GateFlow]:
+    """Note what flows back through the gates of all SVAttention layers of a model while the block runs."""
+    flow = GateFlow()
+    layers = [module for module in model.modules() if isinstance(module, SVAttention)]
+    before = [layer.gate_of for layer in layers]
+
+    def noting(inner):
+        def gate_of(packed: Packed, valid: Tensor) -> Gate | None:
+            # Only the gate reads this view, so what comes back to it came through the gate.
+            through = packed.tokens.view_as(packed.tokens)
+            if through.requires_grad:
+                through.register_hook(flow.note)
+            return inner(packed._replace(tokens=through), valid)
+
+        return gate_of
+
+    for layer, inner in zip(layers, before, strict=True):
+        layer.gate_of = noting(inner)
+    try:
+        yield flow
+    finally:
+        for layer in layers:
+            del layer.gate_of
+
+
+@torch.no_grad()
+def gate_figures(model: nn.Module) -> dict[str, float]:
+    """Return mean support, share of certified gates and worst gap of a model's last pass; empty without gates."""
+    noted = [m.statistics for m in model.modules() if isinstance(m, SVAttention) and m.statistics is not None]
+    certified, problems = sum(one.certified for one in noted), sum(one.problems for one in noted)
+    if not certified:
+        return {}
+    support = sum(one.mean_support * one.certified for one in noted) / certified
+    worst = max(one.worst_gap for one in noted)
+    return {"mean_support": support, "certified": certified / problems, "worst_gap": worst}

@@ -1,0 +1,77 @@
+"""`python -m experiments.recall` on two steps."""
+
+import json
+
+import pytest
+
+from experiments import recall
+from experiments.ledger import conduct
+from experiments.recall import EXPERIMENT, Config, arms, claim, draw
+
+TINY = Config(
+    pairs=(8,),
+    facts=8,
+    trained_filler=(4,),
+    filler=(4, 8),
+    distinct_filler=6,
+    width=8,
+    chunk=8,
+    steps=2,
+    batch=2,
+    held_out=2,
+)
+FIELDS = {"task", "mixer", "seed", "accuracy", "mean_support", "worst_gap", "seconds", "status", "config", "command",
+          "svmem", "torch", "numpy", "numba", "python"}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return tmp_path_factory.mktemp("recall") / "rows.jsonl"
+
+
+@pytest.fixture(scope="module")
+def rows(path):
+    return conduct(EXPERIMENT, TINY, path, "a command")
+
+
+def test_each_mixer_has_a_row_for_each_asked_task_that_says_where_it_comes_from(rows):
+    assert len(rows) == 5 * 5
+    assert all(row.keys() >= FIELDS for row in rows)
+    assert {row["arm"] for row in rows} == set(arms(TINY))
+
+
+def test_only_gates_have_a_support_and_theirs_are_certified(rows):
+    for row in rows:
+        assert (row["mean_support"] is not None) == (row["mixer"] == "sv") == (row["certified"] is not None)
+    assert max(row["worst_gap"] for row in rows if row["mixer"] == "sv" and row["worst_gap"] is not None) < 1e-9
+
+
+def test_the_window_is_as_wide_as_the_support_and_a_chunk(rows):
+    for row in rows:
+        if row["mixer"] == "window":
+            like = [r for r in rows if r["arm"] == row["arm"].replace("window", "sv")]
+            assert row["window"] == round(max(r["mean_support"] for r in like)) + like[0]["chunk"]
+
+
+def test_finished_rows_are_not_run_again_and_an_arm_cut_short_is(rows, path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(recall, "_train", lambda *_: pytest.fail("trained again"))
+        assert conduct(EXPERIMENT, TINY, path, "a command") == rows
+    short = path.with_name("short.jsonl")
+    short.write_text("".join(json.dumps(row) + "\n" for row in rows[:-1]))
+    again = conduct(EXPERIMENT, TINY, short, "a command")
+    assert [row["accuracy"] for row in again] == [row["accuracy"] for row in rows]
+
+
+def test_the_claims_hold_for_rows_that_bear_them_out_and_not_for_others(rows):
+    assert len(claim(rows)) == 3
+    fair = [row | {"accuracy": 0.99 if row["mixer"] == "sv" else 0.06, "mean_support": 12.0} for row in rows]
+    assert [one.holds for one in claim(fair)] == [True, True, True]
+    foul = [row | {"accuracy": 0.5, "mean_support": 99.0} for row in rows]
+    assert [one.holds for one in claim(foul)] == [False, False, False]
+    assert [one.holds for one in claim([])] == [None, None, None]
+
+
+def test_the_figure_can_be_drawn_from_any_rows(rows):
+    assert len(draw(rows).axes) == 3
+    assert len(draw([]).axes) == 3

@@ -1,0 +1,82 @@
+"""`python -m experiments.stability` on two steps, and what it measures."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from experiments import stability
+from experiments.ledger import conduct
+from experiments.probe import probed
+from experiments.stability import EXPERIMENT, ApproximateSVAttention, Config, arms, claim, count_spikes, draw
+from svmem.nn import HybridSVAttention
+
+README = str(Path(__file__).parents[2] / "README.md")
+TINY = Config(ridges=(1e-6, 1e-2), width=8, head_dim=4, layers=1, block=24, chunk=8, batch=1, steps=2, wide_steps=1,
+              text=README)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return tmp_path_factory.mktemp("stability") / "rows.jsonl"
+
+
+@pytest.fixture(scope="module")
+def rows(path):
+    return conduct(EXPERIMENT, TINY, path, "a command")
+
+
+def test_each_arm_has_a_row_and_finished_rows_are_not_run_again(rows, path, monkeypatch):
+    assert [row["arm"] for row in rows] == arms(TINY)
+    assert len(rows) == 2 * 2 * 2 + 2 + 3
+    assert all(row["status"] == "ok" and row["loss"] < 7 and row["seconds"] > 0 for row in rows)
+    monkeypatch.setattr(stability, "_train", lambda *_: pytest.fail("trained again"))
+    assert conduct(EXPERIMENT, TINY, path, "a command") == rows
+
+
+def test_exact_gates_are_at_the_optimum_and_the_approximate_ones_are_measured_alike(rows):
+    for row in rows:
+        if row["gate"] == "exact":
+            assert row["worst_gap"] < 1e-9
+        if row["gate"] == "approximate":
+            assert abs(row["worst_gap"]) < 0.1
+
+
+def test_the_claims_and_the_figure_come_from_any_rows(rows):
+    assert len(claim(rows)) == 7
+    assert len(draw(rows).axes) == 3
+    assert claim([])[0].holds is None
+    assert len(draw([]).axes) == 3
+
+
+def test_a_spike_is_half_a_nat_above_the_median_before():
+    assert count_spikes([3.0, 2.9, 2.8, 3.5, 2.7, 2.6]) == 1
+    assert count_spikes([3.0, 2.0, 1.0]) == 0
+    assert count_spikes([3.0, float("nan"), 3.0]) == 1
+
+
+def test_the_approximate_gate_reads_nearly_what_the_exact_one_does():
+    torch.manual_seed(0)
+    exact = HybridSVAttention(16, 2, chunk=8, sigma=2.0)
+    rough = ApproximateSVAttention(16, 2, chunk=8, sigma=2.0)
+    rough.load_state_dict(exact.state_dict())
+    x = torch.randn(2, 24, 16)
+    torch.testing.assert_close(rough(x), exact(x), atol=0.02, rtol=0.0)
+
+
+def test_the_probe_sees_the_gradient_that_a_gate_cut_off_from_its_keys_lacks():
+    torch.manual_seed(0)
+    layer = HybridSVAttention(8, 1, chunk=8)
+    x = torch.randn(1, 24, 8)
+    whole = torch.autograd.grad(layer(x).square().sum(), layer.qkv_proj.weight)[0]
+    packed = layer.project(x)
+    with probed(layer) as flow:
+        probed_too = torch.autograd.grad(layer(x).square().sum(), layer.qkv_proj.weight)[0]
+        assert flow.take() > 0
+        assert flow.take() == 0
+    torch.testing.assert_close(probed_too, whole)
+    inner = layer.gate_of
+    layer.gate_of = lambda packed, valid: inner(packed._replace(tokens=packed.tokens.detach()), valid)
+    cut = torch.autograd.grad(layer(x).square().sum(), layer.qkv_proj.weight)[0]
+    assert packed.tokens.requires_grad
+    assert (cut - whole).norm() > 1e-4 * whole.norm()
