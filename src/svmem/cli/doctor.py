@@ -26,6 +26,8 @@ EXTRAS = {
     "tables": ("pandas", "pyarrow"),
     "report": ("matplotlib",),
     "sklearn": ("sklearn",),
+    "torch": ("torch",),
+    "experiments": ("rich",),
     "demo": ("typer", "rich", "pandas", "pyarrow", "matplotlib"),
 }
 
