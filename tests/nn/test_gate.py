@@ -83,6 +83,26 @@ def test_a_general_programme_polished_in_extended_precision_finds_the_same(famil
             assert (tuple(answer.margin), tuple(answer.bound)) == (other.margin, other.bound)
 
 
+@pytest.mark.parametrize(
+    ("n", "d", "sigma", "ridge", "seeds"),
+    [
+        (26, 1, 5.0, 1e-4, (135, 183, 285, 1156, 2990)),
+        (17, 2, 5.0, 1e-6, (697,)),
+        (20, 2, 5.0, 1e-6, (169, 872)),
+        (20, 2, 50.0, 1e-6, (448,)),
+    ],
+)
+def test_two_margin_keys_that_share_exactly_one_cap_are_solved(
+    n: int, d: int, sigma: float, ridge: float, seeds: tuple[int, ...]
+) -> None:
+    setting = Setting(1 / 3, sigma=sigma, ridge=ridge)  # on the way, one reaches 0 just as the other reaches C
+    for seed in seeds:
+        keys = np.random.default_rng(seed).standard_normal((n, d))
+        answer = prefix_of(gate_of(torch.tensor(keys)[None, None], [n], setting), (0, 0, 0), n, setting.C)
+        assert (len(answer.margin), len(answer.bound)) == (2, 2)
+        assert_is_the_cold_solve(answer, keys, setting)
+
+
 def test_keys_of_64_dimensions_in_many_heads_are_each_solved_for_themselves() -> None:
     keys = np.random.default_rng(1).standard_normal((3, 4, 48, 64))
     sigma = torch.tensor([6.0, 8.0, 11.0, 15.0], dtype=torch.float64)

@@ -11,8 +11,21 @@ from svmem._jit.cold import add_to_grad, forget_zones, reconcile, sum_bound
 from svmem._jit.cold_tier import cool, follow, rest, wake
 from svmem._jit.factor import copy
 from svmem._jit.finish import finish
+from svmem._jit.settle import settle
 from svmem._jit.smo import smo
-from svmem._jit.stream import ADMITTED, CROWDED, NODE_OF, NOWHERE, RECORDS, SOLVED, TOUCHED, TWIN, Stream, reset
+from svmem._jit.stream import (
+    ADMITTED,
+    CAREFUL,
+    CROWDED,
+    NODE_OF,
+    NOWHERE,
+    RECORDS,
+    SOLVED,
+    TOUCHED,
+    TWIN,
+    Stream,
+    reset,
+)
 from svmem._jit.work import (
     AGAIN,
     ALPHA,
@@ -42,7 +55,7 @@ from svmem._jit.work import (
 OPTIMAL, COLLECTING, INVALID, FAILED = 0, 1, 2, 3  # status of a gate
 ROOM = 6  # said by `run` where an output is too small; the solver's own codes end at 4
 ROUNDS = 100  # of settling and finishing
-COARSE = 1e-3  # violation at which pair selection hands over to exact steps
+COARSE, FINE = 1e-3, 1e-6  # violations at which pair selection hands over to exact steps; with care
 ALL_IN = 128  # nodes that all start in the margin, since a factor of that size costs less than choosing
 PAIRS_CACHE = 192  # kernel rows that pair selection keeps
 
@@ -74,11 +87,14 @@ class Written(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def begin(w):
-    """Choose masses from nothing and build the margin: of all nodes if they are few. Return OK, FULL or SINGULAR."""
+def begin(w, careful):
+    """Choose masses from nothing and build the margin. Return OK, FULL or SINGULAR.
+
+    Few nodes all start in the margin, unless with care: then pairs are exchanged until little is left to do.
+    """
     n = w.counts[NODES]
     forget_zones(w)
-    if n <= ALL_IN:
+    if n <= ALL_IN and not careful:
         if n > w.order.shape[1]:
             return FULL
         for node in range(n):
@@ -96,7 +112,7 @@ def begin(w):
             left -= masses[size]
             size += 1
     add_to_grad(w, nodes[:size], masses[:size])
-    smo(w, COARSE, 20 * n + 100, np.empty((max(2, min(n, PAIRS_CACHE)), n)))
+    smo(w, FINE if careful else COARSE, (100 if careful else 20) * n + 100, np.empty((max(2, min(n, PAIRS_CACHE)), n)))
     margin = 0
     for node in range(n):
         if w.node[MASS, node] > 0.0 and w.node[MASS, node] < w.node[MULT, node] * w.real[CAP]:
@@ -107,11 +123,12 @@ def begin(w):
 
 
 @njit(cache=True, nogil=True)
-def optimise(w):
-    """Return to the canonical optimum over the nodes."""
+def optimise(w, careful):
+    """Return to the canonical optimum over the nodes; with care by single steps alone, which cannot go in circles."""
     code = AGAIN
     for _ in range(ROUNDS):
-        code = settle_blocks(w, 1000 + 20 * w.counts[NODES])
+        limit = 1000 + 20 * w.counts[NODES]
+        code = settle(w, limit) if careful else settle_blocks(w, limit)
         if code != OK:
             return code
         code, offset = finish(w)
@@ -132,7 +149,7 @@ def advance(s, w, valid, upto, least):
     if code != OK or s.state[RECORDS] < least:
         return code
     if s.state[SOLVED] == 0:
-        code = begin(w)
+        code = begin(w, s.state[CAREFUL] == 1)
         if code != OK:
             return code
         s.state[SOLVED] = s.state[TOUCHED] = 1
@@ -144,7 +161,7 @@ def advance(s, w, valid, upto, least):
         if s.state[TOUCHED] == 0:
             cool(s, w)
             return OK
-        code = optimise(w)
+        code = optimise(w, s.state[CAREFUL] == 1)
         if code != OK:
             return code
         s.state[TOUCHED] = 0
@@ -260,7 +277,7 @@ def run(s, w, cursor, todo, out, least):
     """Solve sequences from the cursor on, and write each gate. Return OK, FULL, CROWDED or ROOM.
 
     After one of the last three the caller makes room in the margin, for nodes or in `out`, and the same call goes on.
-    Where incremental steps fail, the prefix is solved once more from nothing.
+    Where that fails, the prefix is solved once more from nothing, with care.
     """
     while cursor[ITEM] < todo.keys.shape[0]:
         which, k = cursor[ITEM], cursor[STEP]
@@ -268,6 +285,7 @@ def run(s, w, cursor, todo, out, least):
             cursor[ITEM], cursor[STEP] = which + 1, 0
             s.state[ADMITTED] = 0
             continue
+        s.state[CAREFUL] = cursor[AGAIN_COLD]
         code = solve_step(s, w, todo, which, k, least)
         if code in (FULL, CROWDED):
             return code

@@ -15,6 +15,7 @@ from svmem._jit.update import attach, detach
 from svmem._jit.work import (
     ALPHA,
     BOUND,
+    BOUND_RECORDS,
     CAP,
     CODE,
     GRAD,
@@ -33,10 +34,12 @@ from svmem._jit.work import (
     SLOT,
     SUM_HIGH,
     SUM_LOW,
+    SUM_UPDATES,
     ZONE,
 )
 
-ADMITTED, RECORDS, ACTIVE, TOUCHED, SOLVED, COLD = 0, 1, 2, 3, 4, 5  # places in `state`
+# Places in `state`. CAREFUL is the caller's: whether to go by single steps alone.
+ADMITTED, RECORDS, ACTIVE, TOUCHED, SOLVED, COLD, CAREFUL = 0, 1, 2, 3, 4, 5, 6
 PATH, MOVED, DRIFT, NORM2, OFFSET_BEFORE, PACE = 0, 1, 2, 3, 4, 5  # places in `way`; PATH and DRIFT are sums
 # Rows of `place`. By position: first equal position, records, node. By node: position. Among the active: position.
 TWIN, COUNT, NODE_OF, POSITION, ACTIVE_POSITION = 0, 1, 2, 3, 4
@@ -54,9 +57,8 @@ class Stream(NamedTuple):
     keys: np.ndarray  # (t, d) features
     place: np.ndarray  # (5, t) int64
     trace: np.ndarray  # (5, t)
-    active: (
-        np.ndarray
-    )  # (d, t) features of nodes with mass, side by side; of all nodes where `Work` holds their Gram matrix
+    # (d, t) features of nodes with mass, side by side; of all nodes where `Work` holds a Gram matrix
+    active: np.ndarray
     masses: np.ndarray  # (t,) their masses
     row: np.ndarray  # (t,) scratch
     table: np.ndarray  # int64 hash table of first positions, a power of two long
@@ -69,15 +71,14 @@ def reset(s, w):
     """Forget everything: no key was admitted."""
     for i in range(s.table.shape[0]):
         s.table[i] = NOWHERE
-    for i in range(s.state.shape[0]):
+    for i in range(CAREFUL):
         s.state[i] = 0
     for i in range(s.way.shape[0]):
         s.way[i] = 0.0
-    w.counts[NODES] = w.counts[IN_MARGIN] = 0
-    w.counts[2] = w.counts[4] = 0  # bound records, updates of their sums
+    w.counts[NODES] = w.counts[IN_MARGIN] = w.counts[BOUND_RECORDS] = w.counts[SUM_UPDATES] = 0
     w.real[OFFSET], w.real[SIZE] = 0.0, 1.0
     for k in range(w.order.shape[1]):
-        w.order[1, k] = k
+        w.order[SLOT, k] = k
 
 
 @njit(cache=True, nogil=True)

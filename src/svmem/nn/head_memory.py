@@ -6,7 +6,7 @@ import numpy as np
 
 from svmem._jit import gates as jit
 from svmem._jit.cold_tier import SAFE, prune
-from svmem._jit.stream import ADMITTED, CROWDED, DRIFT, NORM2, PATH, RECORDS, Stream, rehash
+from svmem._jit.stream import ADMITTED, CAREFUL, CROWDED, DRIFT, NORM2, PATH, RECORDS, Stream, rehash
 from svmem._jit.work import FULL, GRAD, NODES, OFFSET, OK, Work
 from svmem.core.buffers import allocate
 from svmem.core.problem import Problem
@@ -40,7 +40,7 @@ class HeadMemory:
     def admit(self, keys: Keys, valid: np.ndarray, origin: np.ndarray) -> None:
         """Take up keys (n, d) at these positions of the sequence, those that are valid, and find the optimum."""
         have, total = len(self.origin), len(self.origin) + len(keys)
-        self._stream = _with_room(self._stream, total, have)
+        self._stream = _with_room(self._stream, total)
         self._stream.keys[have:total] = keys + 0.0  # -0 becomes 0
         self.origin, self._valid = np.append(self.origin, origin), np.append(self._valid, valid)
         self._until = int(origin[-1]) + 1
@@ -132,16 +132,13 @@ class HeadMemory:
         """Start from nothing with the keys that are held."""
         keys = self._stream.keys[: len(self.origin)]
         self.broken = not np.isfinite(keys[self._valid]).all()
-        self._restart()
+        jit.reset(self._stream, self._work)
         self._advance(len(self.origin))
 
-    def _restart(self) -> None:
-        self._stream.state[:] = 0
-        jit.reset(self._stream, self._work)
-
     def _advance(self, upto: int) -> None:
-        """Solve, after a failure once more from nothing. Raises SolverError when no optimum can be proved."""
-        attempts = 0
+        """Solve, after a failure once more from nothing, with care. Raises SolverError where no optimum is proved."""
+        state = self._stream.state
+        state[CAREFUL] = 0
         while not self.broken:
             code = jit.advance(self._stream, self._work, self._valid, upto, self.least)
             if code == OK:
@@ -149,13 +146,13 @@ class HeadMemory:
             if code in (FULL, CROWDED):
                 self._work = more_room(self._work, code)
                 continue
-            attempts += 1
-            if attempts == 2:
+            if state[CAREFUL] == 1:
                 raise SolverError("the gate's optimum could not be proved; scale the keys or raise the ridge")
-            self._restart()
+            jit.reset(self._stream, self._work)
+            state[CAREFUL] = 1
             if self._dropped.least < np.inf:
                 self.proved = False  # the path that tells how far the optimum has moved is lost
-        self._stream.state[ADMITTED] = upto
+        state[ADMITTED] = upto
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +176,8 @@ class Dropped:
         return Dropped(min(least, self.least_h(way)), radius, float(way[PATH]), float(way[DRIFT]))
 
 
-def _with_room(stream: Stream, positions: int, have: int) -> Stream:
-    """Return a stream with room for that many positions, the first `have` of them taken up."""
+def _with_room(stream: Stream, positions: int) -> Stream:
+    """Return a stream with room for that many positions."""
     room = stream.keys.shape[0]
     if positions <= room:
         return stream
