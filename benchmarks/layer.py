@@ -23,13 +23,14 @@ from torch.nn.functional import scaled_dot_product_attention
 from benchmarks.rows import print_table, provenance, write_rows
 from svmem.baselines import SoftmaxAttention
 from svmem.demo.progress import Steps
-from svmem.nn import GateStatistics, HybridSVAttention, SVAttention, SVCache
+from svmem.nn import HybridSVAttention, SVCache, gate_statistics
 from svmem.nn.lm import LanguageModel, LMConfig, next_token_loss
 from svmem.types import Json
 
 WIDTH, HEADS, CHUNK, CAP = 256, 4, 64, 0.25
 KINDS, NOISE = 32, 0.1
 CONTEXT, DECODED = 32768, 64
+NAMES = ("model", "memory", "layer", "decoding")
 ARMS: dict[str, Callable[[LMConfig, int], nn.Module]] = {
     "ours": lambda config, _: HybridSVAttention(config.width, config.heads, config.bias, chunk=CHUNK, C=CAP),
     "softmax": lambda config, _: SoftmaxAttention(config.width, config.heads, config.bias),
@@ -74,10 +75,11 @@ def trained(arm: str, t: int, b: int, steps: int) -> LanguageModel:
     return model
 
 
-def gates_of(model: nn.Module) -> list[GateStatistics]:
-    """Return the statistics of all layers with a gate, after a forward pass."""
-    layers = [module for module in model.modules() if isinstance(module, SVAttention)]
-    return [found for layer in layers if (found := layer.statistics) is not None]
+def figures_of(model: nn.Module) -> Json:
+    """Return what a row says of the gates of a model's last forward pass."""
+    found = gate_statistics(model)
+    assert found is not None  # it has gates
+    return {"support": found.mean_support, "worst_gap": found.worst_gap}
 
 
 def paired(ours: Callable[[], float], softmax: Callable[[], float], pairs: int) -> Json:
@@ -93,9 +95,7 @@ def time_model(t: int, b: int, train: int, pairs: int) -> Json:
     tokens = batches(t, b, -1 % 2**31)
     row: Json = {"measure": "model step", "t": t, "batch": b, "keys": f"trained for {train} steps"}
     row |= paired(lambda: step(arms["ours"], tokens), lambda: step(arms["softmax"], tokens), pairs)
-    found = gates_of(arms["ours"])
-    support = sum(one.mean_support for one in found) / len(found)
-    return row | {"support": support, "worst_gap": max(one.worst_gap for one in found)}
+    return row | figures_of(arms["ours"])
 
 
 def tokens_of(kind: str, t: int) -> Tensor:
@@ -123,8 +123,7 @@ def time_layer(kind: str, t: int, pairs: int) -> Json:
     ours, softmax, x = ARMS["ours"](config, 0), ARMS["softmax"](config, 0), tokens_of(kind, t)
     row: Json = {"measure": "layer", "t": t, "batch": 1, "keys": kind}
     row |= paired(lambda: pass_through(ours, x), lambda: pass_through(softmax, x), pairs)
-    (found,) = gates_of(ours)
-    return row | {"support": found.mean_support, "worst_gap": found.worst_gap}
+    return row | figures_of(ours)
 
 
 class FullCache:
@@ -172,7 +171,7 @@ def time_decoding(kind: str, exact: bool, pairs: int) -> Json:
         pairs,
     )
     sizes = [len(cache.support(0, head)[0]) for head in range(HEADS)]
-    return row | {"support": float(np.mean(sizes)), "worst_gap": 0.0}
+    return row | {"support": float(np.mean(sizes)), "worst_gap": cache.report().worst_gap}
 
 
 def resident(field: str) -> int:
@@ -209,7 +208,7 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--pairs", type=int, default=5, help="timed pairs for each measure (5)")
     out.add_argument("--train", type=int, default=20, help="training steps before a model is timed (20)")
     out.add_argument("--longest", type=int, default=16384, help="longest context of a single layer (16384)")
-    out.add_argument("--only", default="", help="measures whose name starts like this: model, memory, layer, decoding")
+    out.add_argument("--only", choices=NAMES, help="only measures of this name")
     out.add_argument("--json", action="store_true", help="JSON lines instead of tables")
     out.add_argument("--save", type=Path, default=None, help="also write the rows there, as JSON lines")
     out.add_argument("--peak", choices=list(ARMS), default=None, help=argparse.SUPPRESS)
@@ -229,7 +228,7 @@ def measures(options: argparse.Namespace) -> list[Callable[[], Json]]:
     out += [
         ("decoding", lambda exact=exact: time_decoding("redundant", exact, options.pairs)) for exact in (True, False)
     ]
-    return [measure for name, measure in out if name.startswith(options.only)]
+    return [measure for name, measure in out if options.only in (None, name)]
 
 
 def merged(path: Path, rows: list[Json]) -> list[Json]:
@@ -258,7 +257,8 @@ def main(argv: list[str] | None = None) -> int:
         print("\n".join(json.dumps(row) for row in rows))
     else:
         for names in ({"ours_s"}, {"ours_mb"}):
-            print_table([row for row in rows if names <= row.keys()])
+            if some := [row for row in rows if names <= row.keys()]:
+                print_table(some)
     return 0
 
 

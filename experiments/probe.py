@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-import torch
 from torch import Tensor, nn
 
-from svmem.nn import Gate, SVAttention
+from svmem.nn import Gate, SVAttention, gate_statistics
 from svmem.nn.attention import Packed
 
 __all__ = ["GateFlow", "gate_figures", "probed"]
@@ -56,13 +55,10 @@ def probed(model: nn.Module) -> Iterator[GateFlow]:
             del layer.gate_of
 
 
-@torch.no_grad()
 def gate_figures(model: nn.Module) -> dict[str, float]:
-    """Return mean support, share of certified gates and worst gap of a model's last pass; empty without gates."""
-    noted = [m.statistics for m in model.modules() if isinstance(m, SVAttention) and m.statistics is not None]
-    certified, problems = sum(one.certified for one in noted), sum(one.problems for one in noted)
-    if not certified:
+    """Return what a row says of the gates in a model's last pass; nothing where none is certified."""
+    found = gate_statistics(model)
+    if found is None or not found.certified:
         return {}
-    support = sum(one.mean_support * one.certified for one in noted) / certified
-    worst = max(one.worst_gap for one in noted)
-    return {"mean_support": support, "certified": certified / problems, "worst_gap": worst}
+    share = found.certified / found.problems
+    return {"mean_support": found.mean_support, "certified": share, "worst_gap": found.worst_gap}

@@ -32,15 +32,15 @@ KINDS = {"hybrid": HybridSVAttention, "rbf": SVAttention}
 class Config:
     """Sizes: ours; the steps are those of [Ramesh2026]."""
 
-    seeds: tuple[int, ...] = (0,)
+    seeds: tuple[int, ...] = (0, 1, 2)
     width: int = 32
     heads: int = 2
     tokens: int = 128
     chunk: int = 32
     C: float = 0.25
-    batch: int = 4
+    batch: int = 16
     steps: int = 200
-    lr: float = 1e-2
+    lr: float = 5e-2
     every: int = 10
 
     def __post_init__(self) -> None:

@@ -12,9 +12,10 @@ from torch import nn
 from experiments.language.files import replaced
 from svmem.errors import FileRefused
 
-__all__ = ["Arrays", "load_model", "read_arrays", "restore", "snapshot", "write_arrays"]
+__all__ = ["NUMBERS", "Arrays", "load_model", "read_arrays", "restore", "snapshot", "write_arrays"]
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
+NUMBERS = ("step", "seconds", "mean_support", "worst_gap", "failed")  # of the trainer
 MODEL, ADAM, RNG = "model/", "adam/", "rng"
 
 
@@ -59,8 +60,8 @@ def read_arrays(path: Path) -> Arrays:
             arrays = dict(found) if isinstance(found, np.lib.npyio.NpzFile) else {}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise FileRefused(f"{path} is not a checkpoint: {error}") from None
-    if not arrays.keys() >= {RNG, "step", "seconds"}:
-        raise FileRefused(f"{path} is not a checkpoint: it must hold the arrays {RNG}, step and seconds")
+    if missing := {RNG, *NUMBERS} - arrays.keys():
+        raise FileRefused(f"{path} is not a checkpoint: it must also hold {', '.join(sorted(missing))}")
     return arrays
 
 

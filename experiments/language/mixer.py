@@ -1,16 +1,13 @@
 """The layer that mixes tokens, by the name that the command line gives it."""
 
-from typing import Any
-
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from experiments.language.settings import Settings
 from svmem.baselines import DeltaNet, LinearAttention, SlidingWindowAttention, SoftmaxAttention
 from svmem.nn import HybridSVAttention
 from svmem.nn.lm import LMConfig, Mixer
 
-__all__ = ["gate_figures", "mixer"]
+__all__ = ["mixer"]
 
 
 def mixer(settings: Settings) -> Mixer:
@@ -47,15 +44,3 @@ def _linear(config: LMConfig, _: Settings) -> nn.Module:
 
 def _delta(config: LMConfig, _: Settings) -> nn.Module:
     return DeltaNet(config.width, config.heads, config.bias)
-
-
-def gate_figures(model: nn.Module) -> Tensor:
-    """Return the mean support and the worst gap of the gates in the last forward pass, (2,); empty where none are.
-
-    They are read from any module that has `statistics`.
-    """
-    noted: list[Any] = [one for module in model.modules() if (one := getattr(module, "statistics", None)) is not None]
-    if not noted:
-        return torch.empty(0)
-    support = sum(float(one.mean_support) for one in noted) / len(noted)
-    return torch.tensor([support, max(float(one.worst_gap) for one in noted)], dtype=torch.float64)

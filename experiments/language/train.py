@@ -81,10 +81,9 @@ def train(trainer: Trainer, folder: Path, command: str, progress: Progress) -> I
 
 def measured(trainer: Trainer, loss: float, grad_norm: float) -> Json:
     """Return what there is to say after a step."""
-    gates = trainer.gates()  # of the batch, so before the held-out text passes
     finite = math.isfinite(loss) and math.isfinite(grad_norm)
     scored = trainer.validate() if finite else math.nan  # the weights are no numbers any more
-    figures = {"loss": loss, "bits_per_byte": scored, "grad_norm": grad_norm, **gates}
+    figures = {"loss": loss, "bits_per_byte": scored, "grad_norm": grad_norm, **trainer.gates()}
     status = "ok" if finite else "diverged: the loss or its gradient is no number"
     kept = {name: value if math.isfinite(value) else None for name, value in figures.items()}
     return {"step": trainer.step, "seconds": trainer.seconds, "status": status} | kept

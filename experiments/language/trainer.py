@@ -9,12 +9,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from experiments.language.checkpoint import Arrays, restore, snapshot
-from experiments.language.mixer import gate_figures, mixer
+from experiments.language.checkpoint import NUMBERS, Arrays, restore, snapshot
+from experiments.language.mixer import mixer
 from experiments.language.settings import Settings
 from experiments.language.text import Text, batch, windows
 from experiments.language.world import World
 from svmem.errors import InvalidInput
+from svmem.nn import gate_statistics
 from svmem.nn.lm import LanguageModel, bits_per_byte, next_token_loss
 from svmem.types import Json
 
@@ -34,7 +35,7 @@ class Taken:
 
 
 class Trainer:
-    """Trains one model. Holds all that changes: weights, the optimiser's state, the step and the seconds so far.
+    """Trains one model. Holds all that changes: weights, the optimiser's state, the step, and what came out so far.
 
     With several processes each takes its part of every batch, and all hold the same weights.
     """
@@ -50,12 +51,14 @@ class Trainer:
         self.optimiser = adamw(self.model, settings.lr)
         self.parallel = DistributedDataParallel(self.model) if world.size > 1 else self.model
         self.step, self.seconds = 0, 0.0
+        self.mean_support, self.worst_gap, self.failed = 0.0, 0.0, 0.0  # of the last step; of all steps; gates of all
 
     def advance(self, stop: Callable[[], bool] = lambda: False) -> Taken:
         """Take one step. All processes learn whether one of them was to stop by the end of it."""
         start, settings = time.perf_counter(), self.settings
         tokens = batch(self.text.train, block=settings.block, size=settings.batch, seed=settings.seed, step=self.step)
         loss = self._loss(self.parallel, tokens[self.world.rank :: self.world.size])
+        self._note_gates()
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), CLIP)
@@ -79,21 +82,32 @@ class Trainer:
         return bits_per_byte(self.world.sum(nats).item() / len(held_out))
 
     def gates(self) -> Json:
-        """Return mean support and worst gap of the last forward pass, where the mixers have gates."""
-        figures = gate_figures(self.model)
-        if not len(figures):
+        """Return what the gates were like, where the mixers have some."""
+        if gate_statistics(self.model) is None:
             return {}
-        support, gap = self.world.sum(figures)[0] / self.world.size, self.world.largest(figures)[1]
-        return {"mean_support": support.item(), "worst_gap": gap.item()}
+        return {"mean_support": self.mean_support, "worst_gap": self.worst_gap, "failed": self.failed}
+
+    def _note_gates(self) -> None:
+        """Take up what the gates of this step were like, those of the other processes too."""
+        found = gate_statistics(self.model)
+        if found is None:
+            return
+        sums = torch.tensor([found.mean_support, found.failed], dtype=torch.float64)
+        support, failed = self.world.sum(sums).tolist()
+        gap = self.world.largest(torch.tensor([found.worst_gap], dtype=torch.float64)).item()
+        self.mean_support = support / self.world.size
+        self.worst_gap, self.failed = max(self.worst_gap, gap), self.failed + failed
 
     def snapshot(self) -> Arrays:
         """Return all that `restore` needs to go on exactly."""
-        return snapshot(self.model, self.optimiser, {"step": self.step, "seconds": self.seconds})
+        return snapshot(self.model, self.optimiser, {name: getattr(self, name) for name in NUMBERS})
 
     def restore(self, arrays: Arrays) -> None:
         """Go on where a snapshot was taken."""
         restore(arrays, self.model, self.optimiser)
-        self.step, self.seconds = int(arrays["step"]), float(arrays["seconds"])
+        self.step = int(arrays["step"])
+        for name in NUMBERS[1:]:
+            setattr(self, name, float(arrays[name]))
 
     def _loss(self, model: nn.Module, tokens: Tensor) -> Tensor:
         tokens = tokens.to(self.world.device)

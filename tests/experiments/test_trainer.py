@@ -1,12 +1,9 @@
 """How a run is trained: the rate, what decays, and what the gates say."""
 
-from types import SimpleNamespace
-
 import pytest
 import torch
-from torch import nn
 
-from experiments.language.mixer import gate_figures, mixer
+from experiments.language.mixer import mixer
 from experiments.language.settings import Settings
 from experiments.language.trainer import adamw, learning_rate
 from svmem.nn import HybridSVAttention
@@ -39,19 +36,6 @@ def test_matrices_decay_and_gains_and_biases_do_not(name):
     assert all("norm" in names[id(p)] for p in others["params"])
     assert not any("norm" in names[id(p)] for p in decaying["params"])
     assert len(decaying["params"]) + len(others["params"]) == len(names)
-
-
-class Gated(nn.Module):
-    def __init__(self, statistics):
-        super().__init__()
-        self.statistics = statistics
-
-
-def test_the_gates_of_all_layers_are_summed_up():
-    one, other = (SimpleNamespace(mean_support=s, worst_gap=g) for s, g in ((10.0, 1e-9), (20.0, 1e-12)))
-    layers = nn.Sequential(Gated(one), nn.Linear(2, 2), Gated(other), Gated(None))
-    assert gate_figures(layers).tolist() == [15.0, 1e-9]
-    assert gate_figures(nn.Linear(2, 2)).shape == (0,)
 
 
 def test_a_mixer_of_support_vectors_gets_its_settings():

@@ -12,6 +12,7 @@ NAMES = {
     "SVCache",
     "chunk_boundaries",
     "gate",
+    "gate_statistics",
     "hybrid_readout",
     "rbf_readout",
 }

@@ -3,7 +3,8 @@
 from svmem.nn.attention import chunk_boundaries, hybrid_readout, rbf_readout
 from svmem.nn.cache import CacheReport, SVCache
 from svmem.nn.gate import Gate, GateStatus, gate
-from svmem.nn.layer import GateStatistics, HybridSVAttention, SVAttention
+from svmem.nn.layer import HybridSVAttention, SVAttention
+from svmem.nn.statistics import GateStatistics, gate_statistics
 
 __all__ = [
     "CacheReport",
@@ -15,6 +16,7 @@ __all__ = [
     "SVCache",
     "chunk_boundaries",
     "gate",
+    "gate_statistics",
     "hybrid_readout",
     "rbf_readout",
 ]

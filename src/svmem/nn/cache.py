@@ -33,6 +33,7 @@ class CacheReport:
     # Further tokens through which the keys dropped so far provably stay silent, whatever comes; None: none was dropped.
     # What the next chunks drop is another matter: `proved` says how that went.
     horizon: int | None
+    worst_gap: float  # largest duality gap of a head's gate as it stands; NaN where a key was not finite
 
 
 class SVCache:
@@ -85,6 +86,7 @@ class SVCache:
             proved=all(head.proved for head in heads),
             proved_until=self._proved_until,
             horizon=max(min(horizons) - self.length % self._sizes[2], 0) if horizons else None,
+            worst_gap=float(np.max([head.support()[3] for head in heads])),
         )
 
     def support(self, item: int, head: int) -> tuple[Tensor, Tensor]:

@@ -112,8 +112,6 @@ def gate_over(
     stops = _whole(boundaries, "boundaries").to(keys.device)
     width, cap = _width(sigma, keys), _cap(C, keys)
     ridge = as_number(ridge, "ridge")
-    if not 1e-14 <= ridge <= 1e6:
-        raise InvalidInput(f"ridge must lie in [1e-14, 1e6]: it makes the optimum unique; got {ridge}")
     keep = torch.is_grad_enabled() and (keys.requires_grad or width.requires_grad or cap.requires_grad)
     indices, alpha, _, sizes, numbers, _ = gate_operator(keys, valid, stops, width, cap, ridge, extra, unit, keep)
     kind = torch.float64 if keys.dtype == torch.float64 else torch.float32

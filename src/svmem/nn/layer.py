@@ -1,7 +1,6 @@
 """The gate and its readout as causal self-attention layers."""
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -12,36 +11,12 @@ from svmem.errors import InvalidInput
 from svmem.kernels import RBF
 from svmem.nn.attention import Packed, chunk_boundaries, pack_rbf, read_packed
 from svmem.nn.cache import SVCache
-from svmem.nn.gate import WARM_UP, Gate, GateStatus, gate_over
+from svmem.nn.gate import WARM_UP, Gate, gate_over
+from svmem.nn.statistics import GateStatistics
 
-__all__ = ["GateStatistics", "HybridSVAttention", "SVAttention"]
+__all__ = ["HybridSVAttention", "SVAttention"]
 
 UNIT_SIGMA = 1.0  # initial width for keys of length 1
-
-
-@dataclass(frozen=True, slots=True)
-class GateStatistics:
-    """What the gates of one forward pass were like."""
-
-    problems: int  # gates with at least one key
-    certified: int  # of these, those with an optimum proved to `worst_gap`; the others had too few keys
-    mean_support: float  # keys that carry a certified gate, on average
-    max_support: int
-    worst_gap: float  # largest duality gap of a certified gate
-
-    @classmethod
-    def of(cls, counts: Tensor, gap: Tensor, status: Tensor) -> "GateStatistics":
-        """Return the statistics of gates with these support sizes, gaps and states (any one shape)."""
-        certified = status == GateStatus.OPTIMAL
-        sizes = counts[certified]
-        some = bool(certified.any())
-        return cls(
-            problems=int((counts > 0).sum()),
-            certified=int(certified.sum()),
-            mean_support=float(sizes.double().mean()) if some else 0.0,
-            max_support=int(sizes.max()) if some else 0,
-            worst_gap=float(gap[certified].max()) if some else 0.0,
-        )
 
 
 class SVAttention(nn.Module):

@@ -1,22 +1,28 @@
 """The gate and its gradient as torch operators `svmem::gate` and `svmem::gate_backward`.
 
-Registered, torch.compile and autocast treat them as units. Everything inside is float64, whatever the keys' type.
+Registered, torch.compile and autocast treat them as units. Everything inside is float64, whatever the keys' type. Keys
+on the host go to the compiled solver; those on another device to the batched one there and, where a problem is beyond
+it, to the host after all.
 """
 
 from typing import Any
+from warnings import warn
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from svmem._jit.gates import Written
+from svmem.core.problem import Problem
 from svmem.errors import InvalidInput
+from svmem.kernels import RBF
+from svmem.nn.batched import operator as batched
 from svmem.nn.compiled import solve_gates, solve_gates_backward
 
 __all__ = ["gate_operator"]
 
 
-@torch.library.custom_op("svmem::gate", mutates_args=(), device_types="cpu")
+@torch.library.custom_op("svmem::gate", mutates_args=())
 def gate_operator(
     keys: Tensor,
     valid: Tensor,
@@ -32,14 +38,28 @@ def gate_operator(
 
     keys (b, h, t, d), valid (b, t) bool, boundaries (B,) int64, sigma (h,) and C () float64.
     """
+    stops, width, cap = boundaries.cpu(), sigma.detach().cpu(), C.detach().cpu()
+    _check_boundaries(stops, keys.shape[2])
+    _check_numbers(width, cap, ridge)
+    found = batched.solve(keys, valid, stops, sigma.detach(), (cap.item(), ridge), extra, unit)
+    if found is not None:
+        return found
+    warn("a gate is beyond the batched solver, so that all gates of this call are solved on the host", stacklevel=2)
+    here = _compiled(keys.detach().cpu(), valid.cpu(), stops, width, cap, ridge, extra, unit, keep_factor)
+    index, alpha, slot, sizes, numbers, factor = (part.to(keys.device) for part in here)
+    return index, alpha, slot, sizes, numbers, factor
+
+
+@gate_operator.register_kernel("cpu")
+def _compiled(keys, valid, boundaries, sigma, C, ridge, extra, unit, keep_factor):
     b, h, t, _ = keys.shape
     _check_boundaries(boundaries, t)
-    width = _check_numbers(sigma, C)
+    _check_numbers(sigma, C, ridge)
     gates = solve_gates(
         _array(keys),
         np.repeat(valid.numpy(), h, axis=0),
         boundaries.numpy(),
-        np.tile(width, b),
+        np.tile(sigma.detach().numpy(), b),
         problem=(C.detach().item(), ridge),
         extra=extra,
         unit=unit,
@@ -56,16 +76,10 @@ def _check_boundaries(boundaries: Tensor, t: int) -> None:
         raise InvalidInput(f"boundaries must rise from 0 to t = {t}, got {stops.tolist()}")
 
 
-def _check_numbers(sigma: Tensor, C: Tensor) -> np.ndarray:
-    """Return sigma as an array. Raises InvalidInput for values that make no problem."""
-    width = sigma.detach().numpy()
-    with np.errstate(over="ignore", under="ignore"):
-        square = width * width
-    if not ((width > 0) & np.isfinite(square) & (square > 0)).all():
-        raise InvalidInput(f"sigma must be positive and finite, and so must its square; got {width.tolist()}")
-    if not 1e-9 <= C.detach().item() <= 1:
-        raise InvalidInput(f"C must lie in [1e-9, 1]: coefficients are at most C and sum to 1; got {C.detach().item()}")
-    return width
+def _check_numbers(sigma: Tensor, C: Tensor, ridge: float) -> None:
+    """Raise InvalidInput for values that make no problem."""
+    for width in set(sigma.detach().tolist()):
+        Problem(RBF(width), C.detach().item(), ridge)
 
 
 def _array(keys: Tensor) -> np.ndarray:
@@ -95,7 +109,7 @@ def _(keys, valid, boundaries, sigma, C, ridge, extra, unit, keep_factor):
     )
 
 
-@torch.library.custom_op("svmem::gate_backward", mutates_args=(), device_types="cpu")
+@torch.library.custom_op("svmem::gate_backward", mutates_args=())
 def gate_backward_operator(
     keys: Tensor,
     index: Tensor,
@@ -110,6 +124,19 @@ def gate_backward_operator(
     unit: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of keys (b, h, t, d) in their type, of sigma (h,) and of C () in float64."""
+    upstream = (g_alpha, g_offset)
+    if factor.numel() == 0:  # no gate of the call was solved on the host, or none has a margin
+        gates = batched.PackedGates(index, alpha, slot, sizes, alpha.new_empty((*sizes.shape[:3], 0)), factor)
+        by_keys, by_sigma, by_C = batched.pull_back(keys, gates, upstream, sigma.detach(), ridge, unit)
+        return by_keys.to(keys.dtype), by_sigma, by_C
+    inputs = (keys, index, alpha, slot, sizes, factor, *upstream, sigma)
+    here = _compiled_backward(*[x.detach().cpu() for x in inputs], ridge=ridge, unit=unit)
+    by_keys, by_sigma, by_C = (grad.to(keys.device) for grad in here)
+    return by_keys, by_sigma, by_C
+
+
+@gate_backward_operator.register_kernel("cpu")
+def _compiled_backward(keys, index, alpha, slot, sizes, factor, g_alpha, g_offset, sigma, ridge, unit):
     b, h = keys.shape[:2]
     n = b * h
 
