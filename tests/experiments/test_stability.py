@@ -6,9 +6,10 @@ import pytest
 import torch
 
 from experiments import stability
+from experiments.approximate import ApproximateSVAttention
 from experiments.ledger import conduct
 from experiments.probe import probed
-from experiments.stability import EXPERIMENT, ApproximateSVAttention, Config, arms, claim, count_spikes, draw
+from experiments.stability import EXPERIMENT, Config, arms, claim, count_spikes, draw
 from svmem.nn import HybridSVAttention
 
 README = str(Path(__file__).parents[2] / "README.md")
@@ -28,7 +29,7 @@ def rows(path):
 
 def test_each_arm_has_a_row_and_finished_rows_are_not_run_again(rows, path, monkeypatch):
     assert [row["arm"] for row in rows] == arms(TINY)
-    assert len(rows) == 2 * 2 * 2 + 2 + 3
+    assert len(rows) == 2 * 2 * 2 + 2 + 4
     assert all(row["status"] == "ok" and row["loss"] < 7 and row["seconds"] > 0 for row in rows)
     monkeypatch.setattr(stability, "_train", lambda *_: pytest.fail("trained again"))
     assert conduct(EXPERIMENT, TINY, path, "a command") == rows
@@ -43,7 +44,7 @@ def test_exact_gates_are_at_the_optimum_and_the_approximate_ones_are_measured_al
 
 
 def test_the_claims_and_the_figure_come_from_any_rows(rows):
-    assert len(claim(rows)) == 7
+    assert len(claim(rows)) == 8
     assert len(draw(rows).axes) == 3
     assert claim([])[0].holds is None
     assert len(draw([]).axes) == 3

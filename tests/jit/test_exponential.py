@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svmem._jit.exponential import exp_neg, exp_neg_inplace
+from svmem._jit.exponential import exp_neg, exp_neg_inplace, exp_neg_single
 
 
 def ulps(t, y):
@@ -57,3 +57,17 @@ def test_a_vector_has_the_bits_of_its_entries_alone_whatever_its_length():
         part = t[start:].copy()
         exp_neg_inplace(part)
         assert np.array_equal(part, whole[start:])
+
+
+@given(st.floats(0, 87, width=32))
+def test_the_short_exp_is_right_to_its_stated_error(t):
+    with np.errstate(all="ignore"):
+        found = exp_neg_single(np.float32(t))
+    assert isinstance(found, float | np.float32)
+    assert abs(float(found) / math.exp(-t) - 1) <= 4e-7
+
+
+def test_the_short_exp_goes_no_further_than_its_range_and_keeps_what_is_no_number():
+    assert 0 <= float(exp_neg_single(np.float32(1e30))) <= 2e-38
+    assert 0 <= float(exp_neg_single(np.float32(math.inf))) <= 2e-38
+    assert math.isnan(float(exp_neg_single(np.float32(math.nan))))

@@ -76,7 +76,7 @@ gates.ALL_IN = 5
 @pytest.mark.parametrize(("hot", "steps"), [(0, 0.0), (0, 0.2), (8, 0.2)])
 def test_keys_that_lie_cold_change_no_bit_of_the_optimum(hot: int, steps: float) -> None:
     found = elsewhere(SMALL.format(hot=hot, steps=steps), NUMBA_DISABLE_JIT="1")
-    assert max(cold for cold, _ in found) > 3
+    assert max(cold for cold, _ in found) > 10
     assert [alpha for _, alpha in found] == solved()
 
 

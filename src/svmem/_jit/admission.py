@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from svmem._jit.cold_tier import HOT, weigh
+from svmem._jit.cold_tier import HOT, thin_view, weigh
 from svmem._jit.rows import GRAM
 from svmem._jit.stream import (
     ADMITTED,
@@ -28,8 +28,10 @@ def admit(s, w, valid, upto):
     """Take up the keys before position `upto`. Return OK; FULL or CROWDED where room is lacking; then call again."""
     fresh = upto - s.state[ADMITTED]
     few = w.counts[NODES] + fresh <= HOT or s.state[SOLVED] == 0 or w.counts[CODE] == GRAM
+    thin = thin_view(s)
     while s.state[ADMITTED] < upto:
         position = s.state[ADMITTED]
+        s.trace[FLOOR, position] = np.inf
         if not valid[position]:
             s.place[TWIN, position] = NOWHERE
         else:
@@ -37,7 +39,6 @@ def admit(s, w, valid, upto):
             if first == position:
                 s.place[COUNT, first] = 0
                 s.place[NODE_OF, first] = NOWHERE
-                s.trace[FLOOR, first] = np.inf
             node = s.place[NODE_OF, first]
             if node != NOWHERE:
                 if w.counts[IN_MARGIN] + 1 >= w.order.shape[1]:
@@ -56,6 +57,6 @@ def admit(s, w, valid, upto):
                 if few:
                     heat(s, w, first)
                 else:
-                    weigh(s, w, first)
+                    weigh(s, w, thin, first)
         s.state[ADMITTED] = position + 1
     return OK

@@ -5,7 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from svmem._jit.factor import factorise
 from svmem._jit.gate_adjoint import Nodes, highest, node_gradients, pull, solve_adjoint, spread, unpack, weights
+from svmem._jit.rows import RBF, kernel_row
 
 COLLECTING, OPTIMAL = 1, 0
 
@@ -15,7 +17,7 @@ class Upstream(NamedTuple):
 
     alpha: np.ndarray  # (n, B, w)
     offset: np.ndarray  # (n, B)
-    starts: np.ndarray  # (n, B) int64 where each gate's factor starts
+    starts: np.ndarray  # (n, B) int64 where each gate's factor starts; negative where it was not kept
     scales: np.ndarray  # (n,) sigma^2
 
 
@@ -55,8 +57,11 @@ def one_gate(keys, gate, flat, upstream, scale, ridge, grad):
     reference, nu, sigma_part, bound_part = 0.0, 0.0, 0.0, 0.0
     if margin > 0:
         chol = np.empty((margin, margin))
-        unpack(flat, margin, chol)
         reference = node_gradients(g, slot, margin, mean, mult)
+        if flat.shape[0] > 0:
+            unpack(flat, margin, chol)
+        else:
+            factorise_again(xt, mult, scale, ridge, chol)
         nu = solve_adjoint(chol, margin, mean, g_offset, p, ones)
     elif g_offset != 0.0:
         p[highest(xt, mass, scale)] = -g_offset
@@ -72,6 +77,16 @@ def one_gate(keys, gate, flat, upstream, scale, ridge, grad):
         if slot[r] < 0:
             cap_part += g[r] - reference
     return sigma_part, cap_part
+
+
+@njit(cache=True, nogil=True)
+def factorise_again(xt, mult, scale, ridge, chol):
+    """Write the factor of the margin's matrix, whose nodes are the first columns of xt, with these records each."""
+    s = chol.shape[0]
+    for k in range(s):
+        kernel_row(RBF, scale, xt[:, k].copy(), xt, s, chol[k])
+        chol[k, k] += ridge / mult[k]
+    factorise(chol, s, 0.0)
 
 
 @njit(cache=True, nogil=True)
@@ -100,7 +115,7 @@ def backward(keys, gates, upstream, ridge, grad, parts):
             if status > COLLECTING or size == 0 or (status == COLLECTING and g_offset == 0.0):
                 continue
             start = upstream.starts[which, k]
-            flat = gates.factor[start : start + margin * (margin + 1) // 2]
+            flat = gates.factor[start : start + margin * (margin + 1) // 2] if start >= 0 else gates.factor[:0]
             gate = gates.position[which, k, :size], gates.slot[which, k, :size], gates.alpha[which, k, :size], margin
             g = upstream.alpha[which, k, :size]
             sigma_part, cap_part = one_gate(keys[which], gate, flat, (g, g_offset), scale, ridge, grad[which])

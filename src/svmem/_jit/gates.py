@@ -62,7 +62,7 @@ PAIRS_CACHE = 192  # kernel rows that pair selection keeps
 STALE = 10_000  # updates after which the doubled sums over the bound are taken anew
 
 # Places in `cursor`: sequence, boundary, support to make room for, factor written, whether it is a second attempt.
-ITEM, STEP, NEED, USED, AGAIN_COLD = 0, 1, 2, 3, 4
+ITEM, STEP, NEED, USED, AGAIN_COLD, LENGTH = 0, 1, 2, 3, 4, 5
 
 
 class Sequences(NamedTuple):
@@ -245,10 +245,10 @@ def blank(out, which, k, bad):
 
 @njit(cache=True, nogil=True)
 def write_gate(s, w, least, out, which, k, free):
-    """Write one gate. Return (support size, length of its factor), which may be more than there is room for."""
+    """Write one gate, its factor where it fits in. Return (support size, length of the factor)."""
     collecting = s.state[RECORDS] < least
     size = emit(s, w, least, out.position[which, k], out.alpha[which, k], out.slot[which, k])
-    written = 0 if collecting or out.factor.shape[0] == 0 else emit_factor(w, free)
+    length = 0 if collecting or out.factor.shape[0] == 0 else emit_factor(w, free)
     out.sizes[which, k, 0] = size
     out.sizes[which, k, 1] = 0 if collecting else w.counts[IN_MARGIN]
     out.sizes[which, k, 2] = COLLECTING if collecting else OPTIMAL
@@ -257,7 +257,7 @@ def write_gate(s, w, least, out, which, k, free):
         out.numbers[which, k, 1] = gap_bound(w)
     elif size > 0:
         out.numbers[which, k, 0] = uniform_offset(s, w)
-    return size, written
+    return size, length
 
 
 @njit(cache=True, nogil=True)
@@ -268,21 +268,35 @@ def solve_step(s, w, todo, which, k, least):
         w.real[SCALE] = todo.scales[which]
     if todo.boundaries[k] > todo.first_bad[which]:
         return OK
-    one = Stream(todo.keys[which], s.place, s.trace, s.active, s.masses, s.row, s.table, s.state, s.way)
+    one = Stream(
+        todo.keys[which],
+        s.place,
+        s.trace,
+        s.active,
+        s.masses,
+        s.thin,
+        s.row,
+        s.thin_row,
+        s.thin_key,
+        s.table,
+        s.state,
+        s.way,
+    )
     return advance(one, w, todo.valid[which], todo.boundaries[k], least)
 
 
 @njit(cache=True, nogil=True)
-def run(s, w, cursor, todo, out, least):
+def run(s, w, cursor, todo, out, least, budget):
     """Solve sequences from the cursor on, and write each gate. Return OK, FULL, CROWDED or ROOM.
 
     After one of the last three the caller makes room in the margin, for nodes or in `out`, and the same call goes on.
-    Where that fails, the prefix is solved once more from nothing, with care.
+    Where that fails, the prefix is solved once more from nothing, with care. budget: numbers in the factors of a
+    sequence beyond which they are not kept.
     """
     while cursor[ITEM] < todo.keys.shape[0]:
         which, k = cursor[ITEM], cursor[STEP]
         if k == todo.boundaries.shape[0]:
-            cursor[ITEM], cursor[STEP] = which + 1, 0
+            cursor[ITEM], cursor[STEP], cursor[LENGTH] = which + 1, 0, 0
             s.state[ADMITTED] = 0
             continue
         s.state[CAREFUL] = cursor[AGAIN_COLD]
@@ -299,10 +313,12 @@ def run(s, w, cursor, todo, out, least):
             blank(out, which, k, todo.first_bad[which])
         else:
             free = out.factor[cursor[USED] :]
-            size, written = write_gate(s, w, least, out, which, k, free)
-            if size > out.position.shape[2] or written > free.shape[0]:
+            size, length = write_gate(s, w, least, out, which, k, free)
+            kept = cursor[LENGTH] + length <= budget
+            if size > out.position.shape[2] or (kept and length > free.shape[0]):
                 cursor[NEED] = size
                 return ROOM
-            cursor[USED] += written
+            cursor[LENGTH] += length
+            cursor[USED] += length if kept else 0
         cursor[STEP], cursor[AGAIN_COLD] = k + 1, 0
     return OK

@@ -40,12 +40,14 @@ from svmem._jit.work import (
 
 # Places in `state`. CAREFUL is the caller's: whether to go by single steps alone.
 ADMITTED, RECORDS, ACTIVE, TOUCHED, SOLVED, COLD, CAREFUL = 0, 1, 2, 3, 4, 5, 6
-PATH, MOVED, DRIFT, NORM2, OFFSET_BEFORE, PACE = 0, 1, 2, 3, 4, 5  # places in `way`; PATH and DRIFT are sums
-# Rows of `place`. By position: first equal position, records, node. By node: position. Among the active: position.
-TWIN, COUNT, NODE_OF, POSITION, ACTIVE_POSITION = 0, 1, 2, 3, 4
-# Rows of `trace`: of a cold key h_0 less the drift by then (infinite if it is hot), r_0 and the path by then; of a hot
-# key its mass and f before the last move.
-FLOOR, RADIUS, START, MASS_BEFORE, F_BEFORE = 0, 1, 2, 3, 4
+# Places in `way`; PATH and DRIFT are sums, LARGEST is the length of the longest key.
+PATH, MOVED, DRIFT, NORM2, OFFSET_BEFORE, PACE, LARGEST = 0, 1, 2, 3, 4, 5, 6
+# Rows of `place`. By position: first equal position, records, node, and of a cold key its anchor's position. By node:
+# position. Among the active: position.
+TWIN, COUNT, NODE_OF, POSITION, ACTIVE_POSITION, ANCHOR = 0, 1, 2, 3, 4, 5
+# Rows of `trace`: of a cold key h_0 less that of its anchor (infinite if it is hot), its distance from the anchor, and
+# the path by then; of a hot key its mass and f before the last move.
+FLOOR, DISTANCE, START, MASS_BEFORE, F_BEFORE = 0, 1, 2, 3, 4
 
 NOWHERE = -1  # a twin that is padding or gone; a node that is cold
 CROWDED = 5  # said where there are more hot keys than nodes; the solver's own codes end at 4
@@ -55,12 +57,16 @@ class Stream(NamedTuple):
     """Arrays over positions (capacity t) of one sequence of keys."""
 
     keys: np.ndarray  # (t, d) features
-    place: np.ndarray  # (5, t) int64
+    place: np.ndarray  # (6, t) int64
     trace: np.ndarray  # (5, t)
-    # (d, t) features of nodes with mass, side by side; of all nodes where `Work` holds a Gram matrix
+    # (d t,) features of nodes with mass, as (d, ACTIVE) without gaps: rows a power of two apart would share a few
+    # places in the cache. Where `Work` holds a Gram matrix: those of all nodes, as (d, t).
     active: np.ndarray
-    masses: np.ndarray  # (t,) their masses
+    masses: np.ndarray  # (t,) masses of the active nodes
+    thin: np.ndarray  # (d t,) float32: `active` again, for a first look at a key
     row: np.ndarray  # (t,) scratch
+    thin_row: np.ndarray  # (t,) float32 scratch
+    thin_key: np.ndarray  # (d,) float32 scratch
     table: np.ndarray  # int64 hash table of first positions, a power of two long
     state: np.ndarray  # int64
     way: np.ndarray  # float64
@@ -84,11 +90,13 @@ def reset(s, w):
 @njit(cache=True, nogil=True)
 def first_equal(s, position):
     """Return the first admitted position with this key, which is entered into the table if it is new."""
-    key = s.keys[position]
+    key, square = s.keys[position], 0.0
     mixed = np.uint64(1469598103934665603)
     for c in range(key.shape[0]):
         mixed = (mixed ^ np.float64(key[c]).view(np.uint64)) * np.uint64(1099511628211)
         mixed ^= mixed >> np.uint64(29)
+        square += key[c] * key[c]
+    s.way[LARGEST] = max(s.way[LARGEST], np.sqrt(square))
     mask = s.table.shape[0] - 1
     at = np.int64(mixed & np.uint64(mask))
     while s.table[at] != NOWHERE:
@@ -122,9 +130,10 @@ def heat(s, w, position):
     w.node[HALF, node] = 0.5
     w.node[MULT, node] = s.place[COUNT, position]
     if w.counts[CODE] == GRAM:
+        points = s.active.reshape(s.keys.shape[1], s.keys.shape[0])
         for c in range(s.keys.shape[1]):
-            s.active[c, node] = s.keys[position, c]
-        kernel_row(RBF, w.real[SCALE], s.keys[position], s.active, node + 1, w.xt[node])
+            points[c, node] = s.keys[position, c]
+        kernel_row(RBF, w.real[SCALE], s.keys[position], points, node + 1, w.xt[node])
         for k in range(node):
             w.xt[k, node] = w.xt[node, k]
         attach(w, node)
@@ -145,7 +154,9 @@ def heat(s, w, position):
 def attach_to_active(s, w, node, position):
     """Do what `attach` does, with the kernel values of the active nodes alone."""
     size = s.state[ACTIVE]
-    kernel_row(w.counts[CODE], w.real[SCALE], s.keys[position], s.active, size, s.row)
+    d = s.keys.shape[1]
+    points = s.active[: d * size].reshape(d, size)
+    kernel_row(w.counts[CODE], w.real[SCALE], s.keys[position], points, size, s.row)
     a, a_low, margin = 0.0, 0.0, 0.0
     for k in range(size):
         active = s.place[NODE_OF, s.place[ACTIVE_POSITION, k]]

@@ -7,6 +7,8 @@ work grows with the support, not with the prefix.
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -130,10 +132,12 @@ def read_packed(packed: Packed, gate: Gate | None, chunk: int, valid: Tensor | N
         own = own.masked_fill(~valid, silent(own))
     index, bias = _layout(gate, own, chunk)
     bias = (bias / packed.scale).clamp(min=torch.finfo(bias.dtype).min / 2)  # float16 ends at -65504
-    tokens = Assemble.apply(packed.tokens.reshape(b * t * g, both), index, bias, packed.d)
     end = chunks * chunk - t
     query = pad(packed.query, (0, 0, 0, 0, 0, end)) if end else packed.query  # (b, chunks chunk, h, width)
-    out = attend(query.reshape(b * chunks, chunk, *query.shape[2:]), tokens, packed.scale)
+    gathered = Gathered(packed.tokens.reshape(b * t * g, both), index, bias, packed.d)
+    with gathered.forgotten():
+        key, value = (part.transpose(1, 2) for part in gathered.keys_and_values())
+        out = attend(query.reshape(b * chunks, chunk, *query.shape[2:]), key, value, packed.scale)
     return out.reshape(b, chunks * chunk, *query.shape[2:])[:, :t]
 
 
@@ -150,7 +154,7 @@ def _read_all(packed: Packed, valid: Tensor | None) -> Tensor:
 
 
 def _layout(gate: Gate, own: Tensor, chunk: int) -> tuple[Tensor, Tensor]:
-    """Return which rows of the flat tokens (b t g) each chunk reads, (b chunks, g, w + chunk), and with what bias.
+    """Return which rows of the flat tokens (b t g) each chunk reads, (b chunks, w + chunk, g), and with what bias.
 
     The memory's tokens come first. The first chunk has none: its are silent. own (b, t): bias in the own chunk.
     """
@@ -165,21 +169,74 @@ def _layout(gate: Gate, own: Tensor, chunk: int) -> tuple[Tensor, Tensor]:
     items = torch.arange(b, device=own.device).reshape(b, 1, 1, 1)
     heads = torch.arange(g, device=own.device).reshape(1, 1, g, 1)
     rows = (items * t + places) * g + heads
-    return rows.reshape(b * chunks, g, w + chunk), bias.reshape(b * chunks, g, w + chunk)
+    # As the fused kernels lay out the gradients of keys and values.
+    rows, bias = (x.reshape(b * chunks, g, w + chunk).transpose(1, 2).contiguous() for x in (rows, bias))
+    return rows, bias
+
+
+class Gathered:
+    """Rows of tokens (m, 2 width) at an index (...), a bias (...) added in one channel: keys and values (..., width).
+
+    They are several times as large as the tokens, so they are not kept for the backward pass but gathered again.
+    """
+
+    def __init__(self, tokens: Tensor, index: Tensor, bias: Tensor, channel: int) -> None:
+        self._args = (tokens, index, bias, channel)
+        self._made: Tensor | None = None  # both together, while at hand
+
+    def keys_and_values(self) -> tuple[Tensor, Tensor]:
+        """Return keys and values, with gradients to tokens and bias."""
+        key, value = Assemble.apply(*self._args)
+        self._made = key._base if key._base is not None else key
+        return key, value
+
+    @contextmanager
+    def forgotten(self) -> Iterator[None]:
+        """Let the operations of the block remember keys and values as what they are made of."""
+        if torch.compiler.is_compiling() or not torch.is_grad_enabled():
+            yield
+            return
+        tokens, index, bias, channel = self._args
+        kept = Gathered(tokens.detach(), index, bias.detach(), channel)
+
+        def pack(saved: Tensor) -> Tensor | tuple[Any, ...]:
+            made = self._made
+            if made is None or saved.untyped_storage().data_ptr() != made.untyped_storage().data_ptr():
+                return saved
+            return saved.size(), saved.stride(), saved.storage_offset()
+
+        with torch.autograd.graph.saved_tensors_hooks(pack, kept._view):
+            yield
+        self._made = None
+
+    def _view(self, packed: Tensor | tuple[Any, ...]) -> Tensor:
+        """Return a tensor as it was: the first view gathers, the second lets go."""
+        if isinstance(packed, Tensor):
+            return packed
+        made, self._made = self._made, None
+        if made is None:
+            made = self._made = gather(*self._args)
+        return made.as_strided(*packed)
+
+
+def gather(tokens: Tensor, index: Tensor, bias: Tensor, channel: int) -> Tensor:
+    """Return the rows of tokens (m, c) at an index (...), a bias (...) added in one channel: (..., c)."""
+    out = tokens.index_select(0, index.flatten()).reshape(*index.shape, tokens.shape[1])
+    out[..., channel] += bias
+    return out
 
 
 class Assemble(torch.autograd.Function):
-    """Rows of tokens (m, c) at an index (...), a bias (...) added in one channel: (..., c). One pass each way."""
+    """`gather`, as its two halves."""
 
     @staticmethod
-    def forward(tokens: Tensor, index: Tensor, bias: Tensor, channel: int) -> Tensor:
+    def forward(tokens: Tensor, index: Tensor, bias: Tensor, channel: int) -> tuple[Tensor, Tensor]:
         """Gather, and add."""
-        out = tokens.index_select(0, index.flatten()).reshape(*index.shape, tokens.shape[1])
-        out[..., channel] += bias
-        return out
+        key, value = gather(tokens, index, bias, channel).chunk(2, dim=-1)
+        return key, value
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor, int], output: Tensor) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor, int], output: tuple[Tensor, Tensor]) -> None:
         """Keep where the rows came from."""
         ctx.save_for_backward(inputs[1])
         ctx.rows, ctx.channel = inputs[0].shape[0], inputs[3]
@@ -187,18 +244,20 @@ class Assemble(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, Tensor, None]:
         """Sum the rows' gradients where they came from; the bias's are those of its channel."""
-        (index,), (grad,) = ctx.saved_tensors, grads
-        rows = torch.ops.aten.embedding_dense_backward(
-            grad.reshape(-1, grad.shape[-1]), index.flatten(), ctx.rows, -1, False
-        )
-        return rows, None, grad[..., ctx.channel], None
+        (index,) = ctx.saved_tensors
+        halves = [
+            torch.ops.aten.embedding_dense_backward(
+                grad.reshape(-1, grad.shape[-1]), index.flatten(), ctx.rows, -1, False
+            )
+            for grad in grads
+        ]
+        return torch.cat(halves, 1), None, grads[0][..., ctx.channel], None
 
 
-def attend(query: Tensor, tokens: Tensor, scale: float) -> Tensor:
-    """Return what queries (n, q, h, width) read of tokens (n, g, m, 2 width), the last q of these causally."""
+def attend(query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
+    """Return what queries (n, q, h, width) read of keys and values (n, g, m, width), the last q of these causally."""
     n, q, h, width = query.shape
-    g, m = tokens.shape[1:3]
-    key, value = tokens.chunk(2, dim=3)
+    g, m = key.shape[1:3]
     allowed = torch.ones(q, m, dtype=torch.bool, device=query.device).tril(m - q)
     if g == h:
         out = scaled_dot_product_attention(query.transpose(1, 2), key, value, attn_mask=allowed, scale=scale)

@@ -190,7 +190,8 @@ class SVCache:
         bias = local.new_full((self.batch_size, filled), self._own)
         bias[torch.from_numpy(~self._valid[:, :filled])] = silent(local)
         local[..., self._sizes[3]] += bias.unsqueeze(1) / self._scale
-        return attend(query, torch.cat([self._memory, local], dim=2), self._scale)
+        key, value = torch.cat([self._memory, local], dim=2).chunk(2, dim=3)
+        return attend(query, key, value, self._scale)
 
     def _close_chunk(self) -> None:
         """Hand the present chunk, which is full, to the gates, and gather the support."""

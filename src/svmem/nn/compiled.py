@@ -17,8 +17,18 @@ from svmem.types import Keys
 __all__ = ["allocate_stream", "features", "more_room", "solve_gates", "solve_gates_backward"]
 
 SHORT = 256  # keys whose Gram matrix fits into the second cache
-HOT_NODES = 1024  # nodes to make room for at first
+HOT_NODES = 1032  # nodes to make room for at first; no power of two, since rows so far apart share places in the cache
+REFACTORISABLE = 1e-6  # ridge so far above rounding that every pivot is positive
 MARGIN = 192  # margin nodes to make room for at first; more are made room for when needed
+
+
+def factor_budget(t: int, d: int, ridge: float) -> int:
+    """Return how many numbers in the factors of a sequence are kept: a quarter of the bytes that float32 keys have.
+
+    Where margins are so large that this is too little, factors are made again for the gradient, which takes less time
+    than the solution did. Under a small ridge that could fail, and all are kept.
+    """
+    return t * d // 8 if ridge >= REFACTORISABLE else np.iinfo(np.int64).max
 
 
 def allocate_stream(key_dim: int, positions: int) -> Stream:
@@ -26,14 +36,17 @@ def allocate_stream(key_dim: int, positions: int) -> Stream:
     room = max(positions, 1)
     return Stream(
         keys=np.zeros((room, key_dim)),
-        place=np.full((5, room), -1, np.int64),
+        place=np.full((6, room), -1, np.int64),
         trace=np.full((5, room), np.inf),
-        active=np.zeros((key_dim, room)),
+        active=np.zeros(key_dim * room),
         masses=np.zeros(room),
+        thin=np.zeros(key_dim * room, np.float32),
         row=np.zeros(room),
+        thin_row=np.zeros(room, np.float32),
+        thin_key=np.zeros(key_dim, np.float32),
         table=np.full(1 << (2 * room - 1).bit_length(), -1, np.int64),
         state=np.zeros(8, np.int64),
-        way=np.zeros(6),
+        way=np.zeros(7),
     )
 
 
@@ -56,6 +69,7 @@ def solve_gates(
     template = Problem(RBF(1.0), *problem)
     least = template.n_min + extra
     end = int(boundaries.max(initial=0))
+    budget = factor_budget(keys.shape[1], keys.shape[2], problem[1]) if keep_factor else 0
 
     def slab(start: int, stop: int) -> Written:
         points = features(keys[start:stop, :end], unit)
@@ -63,7 +77,7 @@ def solve_gates(
         bad = ~np.isfinite(points).all(axis=2) & there
         first_bad = np.where(bad.any(axis=1), bad.argmax(axis=1), end + 1) if end else np.ones(stop - start, np.int64)
         todo = Sequences(points, there, first_bad, sigma[start:stop] ** 2, boundaries)
-        return _solve_slab(template, least, todo, keep_factor)
+        return _solve_slab(template, least, todo, budget)
 
     return _joined(in_parallel(slab, len(keys)))
 
@@ -84,15 +98,15 @@ def _lengths(points: Keys) -> np.ndarray:
     return np.where(length == 0, 1.0, length)
 
 
-def _solve_slab(template: Problem, least: int, todo: Sequences, keep_factor: bool) -> Written:
-    """Solve some sequences one after the other in the same buffers."""
+def _solve_slab(template: Problem, least: int, todo: Sequences, budget: int) -> Written:
+    """Solve some sequences one after the other in the same buffers; budget: numbers in the factors kept of each."""
     n, t, d = todo.keys.shape
     stream = allocate_stream(d, t)
     # A short sequence keeps the Gram matrix of all its keys; a long one computes rows of those at hand, when needed.
     work = allocate(template, d if t > SHORT else max(t, 1), nodes=min(max(t, 1), HOT_NODES), margin=min(MARGIN, t + 8))
     if t <= SHORT:
         work.counts[CODE] = GRAM
-    cursor = np.zeros(5, np.int64)
+    cursor = np.zeros(6, np.int64)
     shape, width = (n, len(todo.boundaries)), max(min(t, max(least, MARGIN)), 1)
     out = Written(
         position=np.zeros((*shape, width), np.int64),
@@ -100,10 +114,10 @@ def _solve_slab(template: Problem, least: int, todo: Sequences, keep_factor: boo
         slot=np.zeros((*shape, width), np.int64),
         sizes=np.zeros((*shape, 3), np.int64),
         numbers=np.zeros((*shape, 2)),
-        factor=np.zeros(n * len(todo.boundaries) * min(t, 64) ** 2 // 2 + 1 if keep_factor else 0),
+        factor=np.zeros(n * min(len(todo.boundaries) * min(t, 64) ** 2 // 2, budget) + 1 if budget else 0),
     )
     while True:
-        code = jit.run(stream, work, cursor, todo, out, least)
+        code = jit.run(stream, work, cursor, todo, out, least, budget)
         if code == OK:
             return out._replace(factor=out.factor[: cursor[jit.USED]])
         if code in (FULL, CROWDED):
@@ -170,7 +184,8 @@ def solve_gates_backward(
     """Return gradients for keys (n, t, d) and, (n, 2), sigma and C, from those of alpha (n, B, w) and offset (n, B)."""
     out, parts = np.empty(keys.shape, keys.dtype), np.zeros((len(keys), 2))
     lengths = gates.sizes[:, :, 1] * (gates.sizes[:, :, 1] + 1) // 2
-    starts = (np.cumsum(lengths) - lengths.ravel()).reshape(lengths.shape)
+    held = np.where(np.cumsum(lengths, axis=1) <= factor_budget(keys.shape[1], keys.shape[2], ridge), lengths, 0)
+    starts = np.where(held == lengths, (np.cumsum(held) - held.ravel()).reshape(held.shape), -1)
     g_alpha, g_offset = (np.ascontiguousarray(array, np.float64) for array in grads)
 
     def slab(start: int, stop: int) -> None:

@@ -18,7 +18,7 @@ from svmem.types import Keys, Vector
 __all__ = ["HeadMemory"]
 
 ROOM = 128  # keys to make room for at first
-MARGIN, NODES_AT_FIRST = 64, 256
+MARGIN, NODES_AT_FIRST = 64, 264
 
 
 class HeadMemory:
@@ -182,8 +182,10 @@ def _with_room(stream: Stream, positions: int) -> Stream:
     if positions <= room:
         return stream
     out = allocate_stream(stream.keys.shape[1], max(positions, 2 * room))
-    for name in ("place", "trace", "active"):
+    for name in ("place", "trace"):
         getattr(out, name)[:, :room] = getattr(stream, name)
+    for name in ("active", "thin"):
+        getattr(out, name)[: len(stream.active)] = getattr(stream, name)
     out.keys[:room], out.masses[:room] = stream.keys, stream.masses
     out.state[:], out.way[:] = stream.state, stream.way
     rehash(out)

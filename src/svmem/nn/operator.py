@@ -11,6 +11,7 @@ from warnings import warn
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from svmem._jit.gates import Written
 from svmem.core.problem import Problem
@@ -47,7 +48,7 @@ def gate_operator(
     warn("a gate is beyond the batched solver, so that all gates of this call are solved on the host", stacklevel=2)
     here = _compiled(keys.detach().cpu(), valid.cpu(), stops, width, cap, ridge, extra, unit, keep_factor)
     index, alpha, slot, sizes, numbers, factor = (part.to(keys.device) for part in here)
-    return index, alpha, slot, sizes, numbers, factor
+    return index, alpha, slot, sizes, numbers, pad(factor, (0, 1))  # never empty, which tells the gradient
 
 
 @gate_operator.register_kernel("cpu")
@@ -125,7 +126,7 @@ def gate_backward_operator(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of keys (b, h, t, d) in their type, of sigma (h,) and of C () in float64."""
     upstream = (g_alpha, g_offset)
-    if factor.numel() == 0:  # no gate of the call was solved on the host, or none has a margin
+    if factor.numel() == 0:  # the gates were not solved on the host
         gates = batched.PackedGates(index, alpha, slot, sizes, alpha.new_empty((*sizes.shape[:3], 0)), factor)
         by_keys, by_sigma, by_C = batched.pull_back(keys, gates, upstream, sigma.detach(), ridge, unit)
         return by_keys.to(keys.dtype), by_sigma, by_C
