@@ -48,15 +48,16 @@ text = torch.cat([encoded(sentences[k]) for k in torch.randint(len(sentences), (
 config = LMConfig(width=64, layers=2, heads=2, block=64)
 model, loss = LanguageModel(config, mixer), torch.zeros(())
 optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3)
-for _ in range(80):
+for step in range(80):
     starts = torch.randint(len(text) - 65, (8,))
     batch = torch.stack([text[start : start + 65] for start in starts])
     loss = next_token_loss(model(batch[:, :-1]), batch[:, 1:])
     optimiser.zero_grad()
     loss.backward()
     optimiser.step()
+    if step % 20 == 19:
+        print(f"step {step + 1} of 80: {loss.item():.2f} nats a byte")
 model.requires_grad_(False)
-print(f"trained to {loss.item():.2f} nats a byte")
 
 keys = np.stack([learned_key(model, country) for country in FACTS])
 problem = svmem.Problem(svmem.RBF(0.25 * svmem.median_sigma(keys)), C=0.1)

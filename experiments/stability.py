@@ -96,7 +96,7 @@ class Arm:
     def name(self) -> str:
         """Its name among rows."""
         if self.gate == "none":
-            return f"softmax wide/{self.seed}"
+            return f"softmax wide/{self.seed}" if self.wide else f"softmax/{self.seed}"
         keys, width = "unit keys" if self.unit else "raw keys", "learned" if self.learn else "fixed"
         size = " wide" if self.wide else ""
         return f"{self.gate}{size}/ridge {self.ridge:g}/{keys}/{width} width/{self.seed}"
@@ -113,7 +113,7 @@ def _arms(config: Config) -> list[Arm]:
     for seed in config.seeds:
         made += [Arm(seed, "approximate"), Arm(seed, "approximate", unit=True)]
         made += [Arm(seed, wide=True), Arm(seed, unit=True, wide=True), Arm(seed, "none", wide=True)]
-        made += [Arm(seed, "approximate", wide=True)]
+        made += [Arm(seed, "approximate", wide=True), Arm(seed, "none")]
     return made
 
 
@@ -226,8 +226,8 @@ def claim(rows: Sequence[Json]) -> list[Claim]:
         gate: [row for row in rows if row["wide"] and row["gate"] == gate] for gate in ("exact", "approximate", "none")
     }
     rough = [row for row in rows if row["gate"] == "approximate"]
-    spikes = sum(row["spikes"] for row in exact)
-    made = [Claim(f"exact gates train without a spike: {spikes} in {len(exact)} runs", spikes == 0 if exact else None)]
+    plain_rows = [row for row in rows if row["gate"] == "none" and not row["wide"]]
+    made = [_spiking("small models", exact, "the exact gate", plain_rows)]
     ridges = sorted({row["ridge"] for row in exact})
     for unit, keys in ((False, "raw keys"), (True, "keys of length 1")):
         flows = [
@@ -251,11 +251,17 @@ def claim(rows: Sequence[Json]) -> list[Claim]:
     says = f"the approximate gate is off the optimum: gap {gaps[1]:.1e} against {gaps[0]:.1e}"
     made.append(Claim(says, gaps[1] > 1e3 * gaps[0] if exact and rough else None))
     for gate in ("exact", "approximate"):
-        gated, plainly = (sum(row["spikes"] for row in wide[name]) for name in (gate, "none"))
-        says = f"ten times as wide, twice as deep: {gated} spikes in {len(wide[gate])} runs with the {gate} gate"
-        holds = gated <= plainly if wide[gate] and wide["none"] else None
-        made.append(Claim(f"{says}, {plainly} with softmax", holds))
+        made.append(_spiking("ten times as wide, twice as deep", wide[gate], f"the {gate} gate", wide["none"]))
     return made
+
+
+def _spiking(where: str, gated: Sequence[Json], gate: str, plainly: Sequence[Json]) -> Claim:
+    """Return whether runs with a gate spike no more often than those with softmax, on average."""
+    if not gated or not plainly:
+        return Claim(f"{where}: spikes with {gate} and with softmax", None)
+    ours, softmax = (statistics.mean(row["spikes"] for row in some) for some in (gated, plainly))
+    says = f"{where}: {ours:.1f} spikes a run with {gate} ({len(gated)} runs), {softmax:.1f} with softmax"
+    return Claim(says, ours <= softmax)
 
 
 def _loss(rows: Sequence[Json]) -> float:

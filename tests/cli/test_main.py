@@ -201,6 +201,17 @@ for kernel in (svmem.RBF(1.0), svmem.Laplacian(1.0), svmem.Linear()):
         memory.evict()
     memory.certificate()
     memory.forget(ids=memory.ids[5:])
+import torch
+from svmem.nn import HybridSVAttention, SVAttention, SVCache
+for kind, size in ((HybridSVAttention, torch.float32), (SVAttention, torch.float64)):
+    for chunk, length in ((4, 30), (64, 600)):
+        layer = kind(16, 2, chunk=chunk, dtype=size)
+        tokens = torch.randn(2, length, 16, dtype=size, requires_grad=True)
+        layer(tokens).square().sum().backward()
+        cache = SVCache(layer, 2, exact=chunk > 4)
+        layer(tokens, cache=cache)
+        cache.forget([0, length // 2])
+        cache.crop(length - 1)
 print([name for name, signatures in compiled().items() if signatures != before[name]])
 """
 

@@ -29,7 +29,7 @@ def rows(path):
 
 def test_each_arm_has_a_row_and_finished_rows_are_not_run_again(rows, path, monkeypatch):
     assert [row["arm"] for row in rows] == arms(TINY)
-    assert len(rows) == 2 * 2 * 2 + 2 + 4
+    assert len(rows) == 2 * 2 * 2 + 2 + 5
     assert all(row["status"] == "ok" and row["loss"] < 7 and row["seconds"] > 0 for row in rows)
     monkeypatch.setattr(stability, "_train", lambda *_: pytest.fail("trained again"))
     assert conduct(EXPERIMENT, TINY, path, "a command") == rows

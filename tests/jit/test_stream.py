@@ -69,6 +69,7 @@ SMALL = """
 from svmem._jit import admission, cold_tier, gates
 admission.HOT = cold_tier.HOT = {hot}
 cold_tier.STEPS_AHEAD = cold_tier.STEPS_AGAIN = {steps}
+cold_tier.GROWN = 0.0
 gates.ALL_IN = 5
 """
 

@@ -65,7 +65,7 @@ def test_token_by_token_equals_the_forward_pass(kind: type[SVAttention], options
     assert_close(out[~padding], layer(x, padding)[~padding].detach())
     layer, x = layer.float(), x.float()  # keys differ in their last bit then, and a small ridge makes more of that
     out = decode(layer, SVCache(layer, 3), x, list(range(21)), padding)
-    assert_close(out[~padding], layer(x, padding)[~padding].detach(), 1e-4)
+    assert_close(out[~padding], layer(x, padding)[~padding].detach(), 5e-5 if layer.normalize_keys else 1e-6)
 
 
 @settings(max_examples=examples(40))

@@ -56,7 +56,7 @@ def test_most_keys_of_a_redundant_stream_lie_cold_and_change_no_bit() -> None:
             alpha = np.zeros(end)
             alpha[index] = values
             assert alpha.tolist() == svmem.solve(keys[:end], PROBLEM).alpha.tolist()
-    assert most > 1000
+    assert most > 500
 
 
 @pytest.mark.usefixtures("one_thread")
@@ -75,8 +75,9 @@ def test_what_lay_cold_in_one_sequence_is_no_key_of_the_next() -> None:
 @pytest.mark.parametrize("scale", [1e-30, 1e-3, 1e30, 1e200])
 def test_keys_whose_coordinates_float32_does_not_hold_are_solved_all_the_same(scale: float) -> None:
     keys = scale * redundant(700, 4)
-    problem = svmem.Problem(svmem.RBF(SIGMA * min(scale, 1e150)), C, RIDGE)
-    found = gate(torch.tensor(keys)[None, None], [400, 700], C=C, sigma=problem.kernel.sigma, ridge=RIDGE)
+    sigma = SIGMA * min(scale, 1e150)
+    problem = svmem.Problem(svmem.RBF(sigma), C, RIDGE)
+    found = gate(torch.tensor(keys)[None, None], [400, 700], C=C, sigma=sigma, ridge=RIDGE)
     truth = svmem.solve(keys, problem)
     assert found.dense(700)[0, 0, 1].numpy().tolist() == truth.alpha.tolist()
 

@@ -27,6 +27,7 @@ from svmem._jit.stream import (
     DRIFT,
     F_BEFORE,
     FLOOR,
+    KEPT,
     LARGEST,
     MASS_BEFORE,
     MOVED,
@@ -49,6 +50,7 @@ from svmem._jit.work import CODE, GRAD, IN_MARGIN, MASS, MULT, NODE_AT, NODES, O
 
 SINGLE_EPS = 2.0**-24
 HOT = 192  # nodes that are kept at hand in any case: fewer cost less than keeping track of cold ones
+GROWN = 1.2  # how much more nodes there have to be before some are cooled again: looking at all costs a pricing
 STEPS_AHEAD = 8.0  # a hot key is cooled if it stays silent through that many moves at the present pace
 STEPS_AGAIN = 4.0  # a cold key that was looked at stays cold if through that many
 SMOOTH = 0.2  # weight of the last move in the pace
@@ -208,9 +210,9 @@ def wake(s, w):
 
 @njit(cache=True, nogil=True)
 def cool(s, w):
-    """Let go of the nodes that stay silent for a while, if there are many."""
+    """Let go of the nodes that stay silent for a while, if there are many, and more than when this was done last."""
     n, margin = w.counts[NODES], w.counts[IN_MARGIN]
-    if n <= HOT or margin == 0 or w.counts[CODE] == GRAM:
+    if n <= max(HOT, int(s.state[KEPT] * GROWN)) or margin == 0 or w.counts[CODE] == GRAM:
         return
     near, nearest = np.zeros(n), np.zeros(n, np.int64)
     for k in range(margin):
@@ -223,6 +225,7 @@ def cool(s, w):
             position = s.place[POSITION, node]
             if lay_down(s, position, level(s, position), nearest[node], near[node], STEPS_AHEAD):
                 drop_node(s, w, node)
+    s.state[KEPT] = w.counts[NODES]
 
 
 @njit(cache=True, nogil=True)

@@ -38,8 +38,8 @@ from svmem._jit.work import (
     ZONE,
 )
 
-# Places in `state`. CAREFUL is the caller's: whether to go by single steps alone.
-ADMITTED, RECORDS, ACTIVE, TOUCHED, SOLVED, COLD, CAREFUL = 0, 1, 2, 3, 4, 5, 6
+# Places in `state`. KEPT: nodes that the last cooling left. CAREFUL is the caller's: to go by single steps alone.
+ADMITTED, RECORDS, ACTIVE, TOUCHED, SOLVED, COLD, KEPT, CAREFUL = 0, 1, 2, 3, 4, 5, 6, 7
 # Places in `way`; PATH and DRIFT are sums, LARGEST is the length of the longest key.
 PATH, MOVED, DRIFT, NORM2, OFFSET_BEFORE, PACE, LARGEST = 0, 1, 2, 3, 4, 5, 6
 # Rows of `place`. By position: first equal position, records, node, and of a cold key its anchor's position. By node:

@@ -51,11 +51,11 @@ def doctor(as_json: option.AsJson = False) -> None:
 
 
 def warm_up() -> list[Callable[[], object]]:
-    """Return steps, to be run in this order, that together call all that is compiled for solving and for memories."""
+    """Return steps, to be run in this order, that together call all that is compiled, with torch for layers too."""
     keys = np.random.default_rng(0).standard_normal((60, 2))
     problem = Problem.from_nu(0.5, 60, RBF(1.0))
     memory, narrow = Memory(problem, key_dim=2, value_dim=2), Memory(problem, key_dim=2, value_dim=1)
-    return [
+    steps: list[Callable[[], object]] = [
         lambda: memory.add(keys[:50], keys[:50]),  # solved from nothing
         lambda: memory.add(keys[50:], keys[50:]),  # step by step
         lambda: narrow.add(keys, keys[:, :1]),
@@ -68,6 +68,13 @@ def warm_up() -> list[Callable[[], object]]:
         lambda: memory.forget(ids=[0, 1]),
         lambda: memory.certificate(selection=memory.selection()),
     ]
+    return steps if _missing("torch") else [*steps, _train_a_layer]
+
+
+def _train_a_layer() -> None:
+    from svmem.nn.warm import compile_once  # loads torch
+
+    compile_once()
 
 
 def _facts() -> Json:

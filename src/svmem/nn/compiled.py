@@ -19,16 +19,16 @@ __all__ = ["allocate_stream", "features", "more_room", "solve_gates", "solve_gat
 SHORT = 256  # keys whose Gram matrix fits into the second cache
 HOT_NODES = 1032  # nodes to make room for at first; no power of two, since rows so far apart share places in the cache
 REFACTORISABLE = 1e-6  # ridge so far above rounding that every pivot is positive
-MARGIN = 192  # margin nodes to make room for at first; more are made room for when needed
+MARGIN = 96  # margin nodes to make room for at first; more are made room for when needed
 
 
 def factor_budget(t: int, d: int, ridge: float) -> int:
-    """Return how many numbers in the factors of a sequence are kept: a quarter of the bytes that float32 keys have.
+    """Return how many numbers in the factors of a sequence are kept for the gradient: as many as its keys have.
 
-    Where margins are so large that this is too little, factors are made again for the gradient, which takes less time
-    than the solution did. Under a small ridge that could fail, and all are kept.
+    That holds those of trained and of redundant keys. Where margins are larger, the rest is made again, in less time
+    than the solution took. Under a small ridge that could fail, and all are kept.
     """
-    return t * d // 8 if ridge >= REFACTORISABLE else np.iinfo(np.int64).max
+    return t * d if ridge >= REFACTORISABLE else np.iinfo(np.int64).max
 
 
 def allocate_stream(key_dim: int, positions: int) -> Stream:

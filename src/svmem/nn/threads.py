@@ -16,11 +16,11 @@ SLABS_A_THREAD = 4  # more than one, since slabs differ in the time they take
 T = TypeVar("T")
 
 _lock = threading.Lock()
-_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}  # by process and size: threads do not survive a fork
+_pools: dict[int, ThreadPoolExecutor] = {}  # by size
 
 
 def _renew_lock() -> None:
-    global _lock  # a fork may have copied it while it was held
+    global _lock  # a fork may have copied it while it was held; and threads do not survive one
     _lock = threading.Lock()
     _pools.clear()
 
@@ -30,10 +30,9 @@ os.register_at_fork(after_in_child=_renew_lock)
 
 def _pool(workers: int) -> ThreadPoolExecutor:
     with _lock:
-        key = (os.getpid(), workers)
-        if key not in _pools:
-            _pools[key] = ThreadPoolExecutor(workers, thread_name_prefix="svmem")
-        return _pools[key]
+        if workers not in _pools:
+            _pools[workers] = ThreadPoolExecutor(workers, thread_name_prefix="svmem")
+        return _pools[workers]
 
 
 def in_parallel(work: Callable[[int, int], T], items: int) -> list[T]:
