@@ -48,8 +48,9 @@ def recall_figure(rows: Sequence[Json]) -> Figure:
     axes[0].set_ylabel("share of facts recalled")
     axes[0].set_ylim(0, 1.03)
     axes[1].set_yscale("log", base=2)
-    axes[1].set_yticks([8, 16, 32, 64, 128, 256, 512], ["8", "16", "32", "64", "128", "256", "512"])
+    axes[1].set_yticks(ticks := [8 << k for k in range(9)], [str(tick) for tick in ticks])
     axes[1].set_ylabel("tokens that are kept")
+    axes[1].set_ylim(8, 2048)
     axes[1].legend(loc="upper left")
     _bars(axes[2], rows)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=5)
@@ -80,47 +81,49 @@ def _bars(ax: Axes, rows: Sequence[Json]) -> None:
 
 def stability_figure(rows: Sequence[Json]) -> Figure:
     """Draw gradients through the gate and losses over the ridge, and the losses of all runs of the wide models."""
-    figure, axes = canvas(10.5, 3.7, widths=(1.0, 1.0, 1.0))
-    exact = [row for row in rows if row["gate"] == "exact" and not row["wide"]]
-    rough = [row for row in rows if row["gate"] == "approximate"]
-    looks = [(unit, learn) for unit in (False, True) for learn in (False, True)]
-    for (unit, learn), hue, mark in zip(looks, HUES, "o^sv", strict=False):
-        some = [row for row in exact if row["unit_keys"] == unit and row["learn_sigma"] == learn]
-        label = f"{'keys of length 1' if unit else 'raw keys'}, {'learned' if learn else 'fixed'} width"
-        for ax, name in zip(axes, ("gate_grad_max", "loss"), strict=False):
-            ax.plot(
-                *_curve(some, "ridge", name),
-                color=ink(hue),
-                marker=mark,
-                markersize=5,
-                label=label,
-                linestyle="--" if learn else "-",
-            )
-    for unit, hue in ((False, "orange"), (True, "green")):
-        some = [row for row in rough if row["unit_keys"] == unit]
-        label = f"approximate gate, {'keys of length 1' if unit else 'raw keys'}"
-        for ax, name in zip(axes, ("gate_grad_max", "loss"), strict=False):
-            look = {"color": ink(hue), "marker": "x", "markersize": 9, "markeredgewidth": 2, "linestyle": "none"}
-            ax.plot(*_curve(some, "ridge", name), label=label, **look)
-    for ax in axes[:2]:
+    figure, axes = canvas(10.5, 3.9, widths=(1.0, 1.0, 1.0))
+    small, wide = ([row for row in rows if row["wide"] == which] for which in (False, True))
+    for ax, name in zip(axes, ("gate_grad_max", "loss"), strict=False):
+        _over_ridge(ax, small, name)
         ax.set_xscale("log")
         ax.set_xlabel("ridge")
     axes[0].set_yscale("log")
     axes[0].set_ylabel("largest gradient through the gate")
     axes[1].set_ylabel("loss of the last 20 steps, nats")
-    wide = [row for row in rows if row["wide"]]
-    for row, hue, line in zip(wide, ("blue", "green", "vermilion", *HUES), ("-", "-.", "--", *"-----"), strict=False):
-        label = (
-            "softmax" if row["gate"] == "none" else f"gate, {'keys of length 1' if row['unit_keys'] else 'raw keys'}"
-        )
-        axes[2].plot(row["losses"], color=ink(hue), label=label, linestyle=line)
+    for row in wide:
+        label, hue, line = WIDE[row["gate"], row["unit_keys"]]
+        axes[2].plot(row["losses"], color=ink(hue), label=label, linestyle=line, linewidth=1.2)
     axes[2].set_xlabel("step, 10 times as wide and twice as deep")
     axes[2].set_ylabel("loss, nats")
     if wide:
         axes[2].legend(loc="upper right")
-    if exact or rough:
+    if small:
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     return figure
+
+
+WIDE = {
+    ("exact", False): ("exact gate, raw keys", "blue", "-"),
+    ("exact", True): ("exact gate, keys of length 1", "green", "-."),
+    ("approximate", False): ("approximate gate", "orange", ":"),
+    ("approximate", True): ("approximate gate, keys of length 1", "sky", ":"),
+    ("none", False): ("softmax", "vermilion", "--"),
+}
+
+
+def _over_ridge(ax: Axes, rows: Sequence[Json], name: str) -> None:
+    """Draw one number of the small models' rows over the ridge, and that of the approximate gate at its own."""
+    looks = [(unit, learn) for unit in (False, True) for learn in (False, True)]
+    for (unit, learn), hue, mark in zip(looks, HUES, "o^sv", strict=False):
+        some = [row for row in rows if row["gate"] == "exact" and row["unit_keys"] == unit]
+        label = f"{'keys of length 1' if unit else 'raw keys'}, {'learned' if learn else 'fixed'} width"
+        look = {"color": ink(hue), "marker": mark, "markersize": 5, "linestyle": "--" if learn else "-"}
+        ax.plot(*_curve([row for row in some if row["learn_sigma"] == learn], "ridge", name), label=label, **look)
+    for unit, hue in ((False, "orange"), (True, "green")):
+        some = [row for row in rows if row["gate"] == "approximate" and row["unit_keys"] == unit]
+        label = f"approximate gate, {'keys of length 1' if unit else 'raw keys'}"
+        look = {"color": ink(hue), "marker": "x", "markersize": 9, "markeredgewidth": 2, "linestyle": "none"}
+        ax.plot(*_curve(some, "ridge", name), label=label, **look)
 
 
 def teacher_figure(rows: Sequence[Json]) -> Figure:
