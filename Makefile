@@ -10,10 +10,10 @@ INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install --no
 CHECK := import sys; sys.exit(0 if sys.version_info >= (3, 11) else "needs Python 3.11: make PYTHON=python3.11")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types doctor soak bench clean
+.PHONY: help demo test lint types doctor soak bench paper paper-run clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s%s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s%s\n", $$1, $$2 }' Makefile
 
 demo: $(DEMO) ## the main job on real intensive-care hours; pictures and certificates go to demo-output/
 	$(BIN)/svmem demo --out demo-output
@@ -40,6 +40,13 @@ bench: $(DEV) ## the measured figures: exactness and speed
 	$(BIN)/python -m benchmarks.deletion
 	$(BIN)/python -m benchmarks.gate
 	$(BIN)/python -m benchmarks.layer
+
+paper: $(DEV) ## docs/results.md, its figures and report.html, from the rows that are there
+	$(BIN)/python -m experiments.paper page
+
+paper-run: $(DEV) ## run the paper's experiments as far as rows are missing: hours; goes on where it was stopped
+	$(INSTALL) --no-deps gensim==4.4.0
+	$(BIN)/python -m experiments.paper run
 
 clean: ## remove .venv, caches and outputs
 	rm -rf .venv demo-output build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -4,6 +4,7 @@
     torchrun --nproc_per_node 2 -m experiments.lm train --mixer softmax --out runs/softmax-0
     python -m experiments.lm sample runs/sv-0 --prompt "The "
     python -m experiments.lm figure runs/* --out curves.svg
+    python -m experiments.lm compare runs/* --mixers sv window
 
 The same `train` command goes on where its folder stands: after Ctrl-C, or after a crash.
 """
@@ -73,14 +74,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the three commands."""
+    """Return the parser of the commands."""
     top = argparse.ArgumentParser(
         prog="python -m experiments.lm",
         description=__doc__,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = top.add_subparsers(required=True, metavar="train | sample | figure")
+    commands = top.add_subparsers(required=True, metavar="train | sample | figure | compare")
 
     one = commands.add_parser("train", help="train a model, or go on training it", epilog=EPILOG)
     one.set_defaults(run=run_train)
@@ -103,6 +104,11 @@ def parser() -> argparse.ArgumentParser:
     one.set_defaults(run=run_figure)
     one.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="folders of runs")
     one.add_argument("--out", type=Path, required=True, metavar="FILE", help="picture, by its ending: svg, png, pdf")
+
+    one = commands.add_parser("compare", help="compare two mixers seed by seed", epilog=EPILOG)
+    one.set_defaults(run=run_compare)
+    one.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="folders of runs")
+    one.add_argument("--mixers", nargs=2, choices=MIXERS, default=["sv", "window"], help="the two (%(default)s)")
     return top
 
 
@@ -174,6 +180,15 @@ def run_figure(options: argparse.Namespace, _: str) -> int:
 
     save(curves_figure([read_curve(folder) for folder in options.folders]), options.out)
     print(options.out)
+    return 0
+
+
+def run_compare(options: argparse.Namespace, _: str) -> int:
+    """Print how two mixers compare."""
+    from experiments.language.compare import compared  # scipy and matplotlib are for such commands only
+    from experiments.language.figure import read_curve
+
+    print(compared([read_curve(folder) for folder in options.folders], *options.mixers))
     return 0
 
 

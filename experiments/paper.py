@@ -1,0 +1,175 @@
+"""All experiments of the paper: run what is missing, and put our rows beside what the paper says.
+
+    python -m experiments.paper run            # every experiment in turn; goes on where it was stopped
+    python -m experiments.paper page           # docs/results.md, its figures and report.html, from the rows there are
+
+`run` takes hours in all; `--only A C` picks experiments by their letters.
+"""
+
+import argparse
+import importlib
+import sys
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from rich.console import Console
+
+from experiments.language.figure import Curve, curves_figure, read_curve, save
+from experiments.language.files import read_rows
+from experiments.ledger import Claim, Experiment
+from experiments.page import Chapter, html, markdown
+from svmem.errors import InvalidInput, SvmemError
+from svmem.types import Json
+
+__all__ = ["Entry", "chapter", "entries", "main"]
+
+ROOT = Path(__file__).parents[1]
+RESULTS, FIGURES = ROOT / "experiments" / "results", ROOT / "docs" / "figures"
+LM_SIZE = "--width 128 --steps 1000 --every 50 --windows 128"
+# Runs of the language model, in order; a window comes after the run whose state it matches.
+LM_RUNS = ("sv-0", "window-0", "softmax-0", "sv-1", "window-1", "linear-0", "delta-0", "sv-2", "window-2")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What paper.toml says of one experiment."""
+
+    letter: str
+    module: str
+    title: str
+    paper: str
+
+
+def entries(only: Sequence[str] = ()) -> list[Entry]:
+    """Return the experiments, all or those of these letters. Raises InvalidInput for a letter that is none."""
+    found = [Entry(**one) for one in tomllib.loads((ROOT / "experiments" / "paper.toml").read_text())["experiment"]]
+    unknown = set(only) - {entry.letter for entry in found}
+    if unknown:
+        letters = ", ".join(entry.letter for entry in found)
+        raise InvalidInput(f"experiments have the letters {letters}; got {', '.join(sorted(unknown))}")
+    return [entry for entry in found if not only or entry.letter in only]
+
+
+def chapter(entry: Entry, results: Path = RESULTS, figures: Path = FIGURES) -> Chapter:
+    """Return what there is to say of an experiment, and draw its figure."""
+    if entry.module == "lm":
+        return _language(entry, results / "lm", figures)
+    experiment: Experiment = _module(entry).EXPERIMENT
+    path = results / f"{entry.module}.jsonl"
+    rows = read_rows(path)
+    rows = [row for row in rows if row["config"] == rows[-1]["config"]] if rows else []
+    command = f"python -m experiments.{entry.module}"
+    if not rows:
+        return Chapter(entry.letter, entry.title, entry.paper, (), command, None, None, 0.0)
+    picture = figures / f"{entry.module}.svg"
+    save(experiment.draw(rows), picture)
+    seconds = sum(max((row.get("seconds") or 0.0) for row in rows if row["arm"] == arm) for arm in _arms(rows))
+    return Chapter(
+        entry.letter, entry.title, entry.paper, tuple(experiment.claim(rows)), command, picture.name, path.name, seconds
+    )
+
+
+def _arms(rows: Sequence[Json]) -> list[str]:
+    return list(dict.fromkeys(row["arm"] for row in rows))
+
+
+def _language(entry: Entry, runs: Path, figures: Path) -> Chapter:
+    """Return the chapter of the language model, from the folders of its runs."""
+    from experiments.language.compare import compared
+
+    curves = [read_curve(folder) for folder in sorted(runs.glob("*-*")) if (folder / "rows.jsonl").exists()]
+    command = f"python -m experiments.lm train --mixer sv {LM_SIZE} --data gcide.dict.dz --out runs/sv-0"
+    if not curves:
+        return Chapter(entry.letter, entry.title, entry.paper, (), command, None, None, 0.0)
+    save(curves_figure(curves), figures / "lm.svg")
+    claims = [_worst_gap(curves)]
+    for other in ("window", "softmax", "linear", "delta"):
+        try:
+            found = compared(curves, "sv", other)
+        except InvalidInput:
+            continue
+        claims.insert(len(claims) - 1, Claim(str(found), found.better == len(found.seeds)))
+    seconds = sum(curve.rows[-1]["seconds"] for curve in curves)
+    return Chapter(entry.letter, entry.title, entry.paper, tuple(claims), command, "lm.svg", "lm", seconds)
+
+
+def _worst_gap(curves: Sequence[Curve]) -> Claim:
+    gated = [curve.rows[-1] for curve in curves if "worst_gap" in curve.rows[-1]]
+    gap, failed = (max((row[name] for row in gated), default=0.0) for name in ("worst_gap", "failed"))
+    says = f"all gates of all steps are certified optima: worst gap {gap:.1e} in {len(gated)} runs, {failed:.0f} failed"
+    return Claim(says, gap <= 1e-10 and failed == 0 if gated else None)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run every experiment in turn."""
+    chosen, console = entries(options.only), Console(stderr=True)
+    for number, entry in enumerate(chosen, 1):
+        console.rule(f"{number} of {len(chosen)}: {entry.letter}. {entry.title}")
+        code = _run_language(options) if entry.module == "lm" else _module(entry).main([])
+        if code:
+            return code
+    return 0
+
+
+def _module(entry: Entry) -> ModuleType:
+    return importlib.import_module(f"experiments.{entry.module}")
+
+
+def _run_language(options: argparse.Namespace) -> int:
+    """Train the language models that are not there yet."""
+    from experiments import lm
+
+    for name in LM_RUNS:
+        mixer, seed = name.split("-")
+        argv = ["train", "--mixer", mixer, "--seed", seed, "--out", str(RESULTS / "lm" / name), *LM_SIZE.split()]
+        argv += ["--data", str(options.data)] if options.data else []
+        argv += ["--match", str(RESULTS / "lm" / f"sv-{seed}")] if mixer == "window" else []
+        code = lm.main(argv)
+        if code:
+            return code
+    return 0
+
+
+def make_page(options: argparse.Namespace) -> int:
+    """Write docs/results.md and the page that needs nothing but itself."""
+    chapters = [chapter(entry) for entry in entries()]
+    (ROOT / "docs" / "results.md").write_text(markdown(chapters))
+    options.html.write_text(html(chapters, FIGURES))
+    print(f"docs/results.md\n{options.html}")
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the commands."""
+    top = argparse.ArgumentParser(
+        prog="python -m experiments.paper", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = top.add_subparsers(required=True, metavar="run | page")
+    one = commands.add_parser("run", help="run what is missing")
+    one.add_argument("--only", nargs="+", default=[], metavar="LETTER", help="experiments (all)")
+    one.add_argument("--data", type=Path, help="text for the language model (Wikipedia pages inside gensim)")
+    one.set_defaults(work=run)
+    one = commands.add_parser("page", help="write the results page from the rows")
+    one.add_argument("--html", type=Path, default=Path("report.html"), help="the page in one file (%(default)s)")
+    one.set_defaults(work=make_page)
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    options = parser().parse_args(argv)
+    try:
+        return options.work(options)
+    except (SvmemError, OSError) as error:
+        print(f"experiments.paper: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("experiments.paper: interrupted; the same command goes on from here", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

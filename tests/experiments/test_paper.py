@@ -1,0 +1,69 @@
+"""The results page, from rows in a folder of their own."""
+
+import json
+import shutil
+
+import pytest
+
+from experiments import paper
+from experiments.ledger import Claim
+from experiments.page import Chapter, html, markdown
+from svmem.errors import InvalidInput
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
+
+
+@pytest.fixture
+def folder(tmp_path):
+    shutil.copy(paper.RESULTS / "teacher.jsonl", tmp_path / "teacher.jsonl")
+    return tmp_path
+
+
+def entry(letter):
+    (found,) = paper.entries([letter])
+    return found
+
+
+def test_each_experiment_of_the_table_is_a_module_with_a_sentence_of_the_paper():
+    found = paper.entries()
+    assert [one.letter for one in found][:7] == list("ABCDEFG")
+    assert len({one.module for one in found}) == len(found)
+    assert all(one.paper.endswith(".") for one in found)
+
+
+def test_a_letter_that_is_none_is_refused(capsys):
+    with pytest.raises(InvalidInput, match="experiments have the letters A, B"):
+        paper.entries(["Z"])
+    assert paper.main(["run", "--only", "Z"]) == 1
+    assert "got Z" in capsys.readouterr().err
+
+
+def test_a_chapter_says_what_the_rows_say_and_draws_them(folder):
+    found = paper.chapter(entry("L1"), results=folder, figures=folder)
+    rows = [json.loads(line) for line in (folder / "teacher.jsonl").read_text().splitlines()]
+    assert [claim.holds for claim in found.claims] == [True] * 6
+    assert found.seconds == pytest.approx(
+        sum(max(row["seconds"] for row in rows if row["arm"] == arm) for arm in {row["arm"] for row in rows})
+    )
+    assert (folder / "teacher.svg").read_text().startswith("<svg")
+
+
+def test_an_experiment_without_rows_is_said_to_be_missing(tmp_path):
+    found = [paper.chapter(entry(letter), results=tmp_path, figures=tmp_path) for letter in ("L2", "F")]
+    assert [(one.claims, one.figure) for one in found] == [((), None)] * 2
+    assert markdown(found).count("Not run yet.") == 2
+
+
+def test_the_page_has_each_sentence_with_its_verdict_and_needs_nothing_else(tmp_path):
+    (tmp_path / "x.svg").write_text(SVG)
+    claims = (Claim("one thing <holds>", True), Claim("another does not", False), Claim("a third", None))
+    one = Chapter("X", "A title", "It says so.", claims, "python -m x", "x.svg", "x.jsonl", 150.0)
+    text = markdown([one])
+    for part in ("- reproduced: one thing", "- not reproduced: another", "- not measured: a third", "| 1 of 2 |"):
+        assert part in text
+    assert "(#x-a-title)" in text
+    assert "2 min" in text
+    page = html([one], tmp_path)
+    assert "one thing &lt;holds&gt;" in page
+    assert 'src="data:image/svg+xml;base64,' in page
+    assert "http" not in page.replace("http-equiv", "")
