@@ -4,7 +4,8 @@ import numpy as np
 
 from svmem._jit import gates as jit
 from svmem._jit.gate_backward import Upstream, backward
-from svmem._jit.gates import Sequences, Written
+from svmem._jit.gate_output import Written
+from svmem._jit.gates import Sequences
 from svmem._jit.rows import GRAM
 from svmem._jit.stream import CROWDED, Stream
 from svmem._jit.work import CODE, FULL, OK, Work

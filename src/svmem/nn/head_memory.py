@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from svmem._jit import gate_output
 from svmem._jit import gates as jit
 from svmem._jit.cold_tier import SAFE, prune
 from svmem._jit.stream import ADMITTED, CAREFUL, CROWDED, DRIFT, NORM2, PATH, RECORDS, Stream, rehash
@@ -55,11 +56,12 @@ class HeadMemory:
         size = len(self.origin)
         index, alpha, slot = np.zeros(size, np.int64), np.zeros(size), np.zeros(size, np.int64)
         if self.broken:
-            return index[:1], np.full(1, np.nan), jit.INVALID, np.nan
-        count = jit.emit(self._stream, self._work, self.least, index, alpha, slot)
+            return index[:1], np.full(1, np.nan), gate_output.INVALID, np.nan
+        count = gate_output.emit(self._stream, self._work, self.least, index, alpha, slot)
         collecting = self._stream.state[RECORDS] < self.least
-        gap = 0.0 if collecting else jit.gap_bound(self._work)
-        return index[:count], alpha[:count], jit.COLLECTING if collecting else jit.OPTIMAL, gap
+        status = gate_output.COLLECTING if collecting else gate_output.OPTIMAL
+        gap = 0.0 if collecting else gate_output.gap_bound(self._work)
+        return index[:count], alpha[:count], status, gap
 
     def prune(self) -> np.ndarray:
         """Drop the reserve for good, but not while collecting. Return where in `origin` the kept keys were."""

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from svmem._jit.gates import Written
+from svmem._jit.gate_output import Written
 from svmem.core.problem import Problem
 from svmem.errors import InvalidInput
 from svmem.kernels import RBF
