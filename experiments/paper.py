@@ -80,7 +80,8 @@ def _language(entry: Entry, runs: Path, figures: Path) -> Chapter:
     """Return the chapter of the language model, from the folders of its runs."""
     from experiments.language.compare import compared
 
-    curves = [read_curve(folder) for folder in sorted(runs.glob("*-*")) if (folder / "rows.jsonl").exists()]
+    found = [read_curve(folder) for folder in sorted(runs.glob("*-*")) if (folder / "rows.jsonl").exists()]
+    curves = [curve for curve in found if curve.rows[-1]["step"] == curve.settings.steps]  # those that are finished
     command = f"python -m experiments.lm train --mixer sv {LM_SIZE} --data gcide.dict.dz --out runs/sv-0"
     if not curves:
         return Chapter(entry.letter, entry.title, entry.paper, (), command, None, None, 0.0)

@@ -28,7 +28,7 @@ def test_the_best_rows_of_the_seeds_that_both_have_are_compared():
     assert (found.seeds, found.ours, found.theirs) == ((0, 1), (2.0, 1.8), (2.5, 1.6))
     assert found.better == 1
     assert found.gain == pytest.approx(((1 - 2.0 / 2.5) + (1 - 1.8 / 1.6)) / 2)
-    # Differences -0.5 and 0.2: mean -0.15, standard error 0.35, and one degree of freedom, where p = 1 - 2 atan(t) / pi.
+    # Differences -0.5 and 0.2: mean -0.15, standard error 0.35; with one degree of freedom p = 1 - 2 atan(t) / pi.
     assert found.t_test == pytest.approx(0.7423, abs=1e-4)
     assert "1 of 2 seeds" in str(found)
 

@@ -70,7 +70,7 @@ def apart(keys: Keys, least: float) -> list[int]:
     """Return the rows that are at least that far from every row returned before."""
     kept: list[int] = []
     for row, key in enumerate(keys):
-        if all(np.linalg.norm(key - keys[other]) >= least for other in kept):
+        if np.linalg.norm(keys[kept] - key, axis=1).min(initial=np.inf) >= least:
             kept.append(row)
     return kept
 

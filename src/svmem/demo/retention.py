@@ -14,7 +14,17 @@ from svmem.errors import InvalidInput
 from svmem.kernels import RBF
 from svmem.types import Keys
 
-__all__ = ["HELD_OUT", "SELECTORS", "VITALS", "Estimate", "Protocol", "Retention", "StayResult", "measure_retention"]
+__all__ = [
+    "HELD_OUT",
+    "SELECTORS",
+    "VITALS",
+    "Estimate",
+    "Protocol",
+    "Retention",
+    "StayResult",
+    "bootstrap",
+    "measure_retention",
+]
 
 VITALS = (0, 1, 2, 3, 4, 5)  # all columns of the keys
 HELD_OUT = 4  # the column of SpO2
@@ -120,7 +130,7 @@ def _summary(rows: tuple[StayResult, ...], protocol: Protocol) -> Retention:
     kept, answered = np.array([r.kept for r in rows]), np.array([r.answered for r in rows])
     difference = kept[:, 0] - kept[:, 1]
     table = np.column_stack([kept, answered, difference])
-    estimates = _bootstrap(table, protocol)
+    estimates = bootstrap(table, protocol.resamples, protocol.seed)
     width = len(SELECTORS)
     return Retention(
         stays=len(rows),
@@ -135,11 +145,11 @@ def _summary(rows: tuple[StayResult, ...], protocol: Protocol) -> Retention:
     )
 
 
-def _bootstrap(table: NDArray[np.float64], protocol: Protocol) -> list[Estimate]:
+def bootstrap(table: NDArray[np.float64], resamples: int, seed: int) -> list[Estimate]:
     """Return mean and 95 % interval of each column, from resampling whole rows (stays) with replacement."""
-    rng = np.random.default_rng(protocol.seed)
+    rng = np.random.default_rng(seed)
     n = len(table)
     # how often each stay is drawn says all about a resample: (resamples, n) @ (n, columns)
-    counts = rng.multinomial(n, np.full(n, 1 / n), size=protocol.resamples)
+    counts = rng.multinomial(n, np.full(n, 1 / n), size=resamples)
     low, high = np.quantile(counts @ table / n, [0.025, 0.975], axis=0)
     return [Estimate(float(m), float(a), float(b)) for m, a, b in zip(table.mean(axis=0), low, high, strict=True)]

@@ -1,0 +1,135 @@
+"""The figure of the experiment on selection."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from experiments.selection_claims import PAPER_GROUPS, PAPER_STAYS, REFERENCES, over_seeds, seeds_of
+from svmem.report.style import BLACK, GREY, GRID, canvas, ink
+from svmem.types import Json
+
+__all__ = ["selection_figure"]
+
+# Hue, mark and line of the selectors in the sweep; the others would only add lines.
+SWEPT = {
+    "support": ("blue", "o", "-"),
+    "lowest kernel mass": ("green", "D", "--"),
+    "farthest-point": ("sky", "v", "-."),
+    "random": ("orange", "s", ":"),
+    "H2O": ("purple", "^", "--"),
+    "heavy-hitter oracle": ("vermilion", "X", "-"),
+}
+# What a series is called, its hue and mark, and how far above its line it lies.
+GROUPS = {"rare": ("groups with 1 key", "blue", "o", -0.17), "all": ("all groups", "orange", "s", 0.17)}
+STAYS = {
+    "none": ("all vital signs seen", "blue", "o", -0.17),
+    "spo2": ("SpO2 held out, event SpO2 < 90 %", "orange", "s", 0.17),
+}
+
+
+def selection_figure(rows: Sequence[Json]) -> Figure:
+    """Draw both questions for all selectors side by side, and the share of rare groups over the budget."""
+    groups = [row for row in rows if row["part"] == "groups"]
+    stays = [row for row in rows if row["part"] == "stays"]
+    figure, axes = canvas(13.0, 5.6, widths=(1.0, 1.0, 1.1))
+    order = _order(groups, stays)
+    for which, look in GROUPS.items():
+        found = {name: over_seeds(seeds_of(groups, name, which)) for name in order if seeds_of(groups, name, which)}
+        points = {name: (mean, mean - half, mean + half) for name, (mean, _, half) in found.items()}
+        said = {name: numbers[which == "all"] for name, numbers in PAPER_GROUPS.items()}
+        _dots(axes[0], order, points, said, look)
+    for channel, look in STAYS.items():
+        some = [row for row in stays if row["held_out"] == channel]
+        points = {row["selector"]: (row["kept"], row["kept_low"], row["kept_high"]) for row in some}
+        _dots(axes[1], order, points, PAPER_STAYS[channel], look)
+    _sweep(axes[2], groups)
+    _frame(axes[0], axes[1], order, stays)
+    for ax in axes:
+        ax.grid(color=GRID, linewidth=0.6)
+        ax.set_axisbelow(True)
+        if ax.get_legend_handles_labels()[1]:
+            columns = 2 if ax is axes[2] else 1
+            ax.legend(
+                loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, frameon=False, fontsize=9, ncols=columns
+            )
+    return figure
+
+
+def _order(groups: Sequence[Json], stays: Sequence[Json]) -> list[str]:
+    """Return all selectors, those that answer most rare groups first, and below them what is no selector."""
+    names = dict.fromkeys(row["selector"] for row in [*groups, *stays])
+    rare = {name: float(np.mean(seeds_of(groups, name, "rare") or [0.0])) for name in names}
+    return sorted(names, key=lambda name: (name in REFERENCES, -rare[name]))
+
+
+def _dots(
+    ax: Axes,
+    order: Sequence[str],
+    points: Mapping[str, tuple[float, float, float]],
+    said: Mapping[str, float],
+    look: tuple[str, str, str, float],
+) -> None:
+    """Draw a mean with its interval for each selector, and what the paper says as a cross."""
+    label, hue, mark, shift = look
+    for place, name in enumerate(order):
+        if name not in points:
+            continue
+        mean, low, high = points[name]
+        ax.plot([low, high], [place + shift] * 2, color=ink(hue), linewidth=2)
+        first = label if name == next(iter(points)) else None
+        ax.plot(mean, place + shift, mark, color=ink(hue), markersize=5.5, label=first, clip_on=False)
+        if name in said:
+            cross = "the paper's" if hue == "orange" and name == next(one for one in order if one in said) else None
+            look_of_it = {"color": BLACK, "markersize": 6, "markeredgewidth": 1.4, "zorder": 5, "clip_on": False}
+            ax.plot(said[name], place + shift, "x", label=cross, **look_of_it)
+
+
+def _frame(left: Axes, right: Axes, order: Sequence[str], stays: Sequence[Json]) -> None:
+    """Name the selectors once, at the left, and say where one could not be asked."""
+    for ax in (left, right):
+        ax.set_yticks(range(len(order)), order)
+        ax.set_ylim(max(len(order), 1) - 0.5, -0.6)
+        ax.set_xlim(-0.02, 1.0)
+        if len(order) > len(REFERENCES):
+            ax.axhline(len(order) - len(REFERENCES) - 0.5, color=GREY, linewidth=0.8)
+    right.tick_params(labelleft=False)
+    for tick in left.get_yticklabels():
+        tick.set_fontweight("bold" if tick.get_text() == "support" else "normal")
+    left.set_xlabel("Groups: share of held-out queries answered")
+    right.set_xlabel("Intensive care: share of event hours kept")
+    there = {row["selector"] for row in stays}
+    for place, name in enumerate(order):
+        if there and name not in there:
+            says = "not asked" if name in REFERENCES else "needs queries"
+            right.text(0.0, place, says, color=GREY, fontsize=8, va="center")
+
+
+def _sweep(ax: Axes, groups: Sequence[Json]) -> None:
+    """Draw the share of rare groups over the budget, and mark the size of the support set."""
+    for name, (hue, mark, line) in SWEPT.items():
+        mine = [row for row in groups if row["selector"] == name]
+        if not mine:
+            continue
+        values = np.array([row["sweep_rare"] for row in mine])
+        found = np.array([over_seeds(column.tolist()) for column in values.T])
+        mean, half = found[:, 0], np.nan_to_num(found[:, 2])
+        shares = mine[0]["shares"]
+        ax.fill_between(shares, mean - half, mean + half, color=ink(hue), alpha=0.2, linewidth=0)
+        ax.plot(shares, mean, color=ink(hue), marker=mark, linestyle=line, markersize=4.5, label=name, clip_on=False)
+    if groups:
+        budget = 100 * float(np.mean([row["budget"] for row in groups if row["selector"] == "support"]))
+        ax.axvline(budget, color=GREY, linewidth=1.2, linestyle="--")
+        ax.annotate(
+            "size of the support set",
+            (budget, 0.53),
+            xytext=(4, 0),
+            textcoords="offset points",
+            rotation=90,
+            fontsize=8,
+            va="bottom",
+        )
+    ax.set_ylim(0, 1.0)
+    ax.set_xlabel("Groups: budget, % of the keys")
+    ax.set_ylabel("groups with 1 key: share of queries answered")

@@ -1,0 +1,99 @@
+"""Stays in intensive care, and which of their event hours the key-only selectors keep."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmem.baselines.selection import KEY_ONLY, Scene, Selector
+from svmem.core.problem import Problem
+from svmem.demo.hours import CHANNELS, Hours
+from svmem.demo.retention import Protocol, bootstrap
+from svmem.demo.selectors import answered_share, kept_share
+from svmem.errors import InvalidInput
+from svmem.kernels import RBF
+from svmem.types import Ids, Json, Keys
+
+__all__ = ["CHANCE", "NO_CHANNEL", "Table", "compare", "question", "summary"]
+
+NO_CHANNEL = "none"
+NAMES = tuple(channel.name for channel in CHANNELS)
+# The selectors whose choice is drawn; their shares are means over draws.
+CHANCE = ("farthest-point", "k-medoids", "random", "reservoir")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Of the stays with an event: the share of their event hours that is kept, and answered, (stays, selectors)."""
+
+    kept: NDArray[np.float64]
+    answered: NDArray[np.float64]
+    budgets: NDArray[np.float64]  # shares of the hours
+    events: int
+    worst_gap: float
+
+
+def question(hours: Hours, held_out: str) -> tuple[Keys, NDArray[np.bool_]]:
+    """Return the keys that selectors see, and the event hours: of any channel, or of the one they do not see.
+
+    Raises InvalidInput for a channel that is not there or has no limits.
+    """
+    if held_out == NO_CHANNEL:
+        return hours.keys, hours.event
+    limited = [channel.name for channel in CHANNELS if np.isfinite(channel.calm).any()]
+    if held_out not in limited:
+        raise InvalidInput(f"a channel that is held out must be one of {', '.join(limited)}; got {held_out}")
+    place = NAMES.index(held_out)
+    low, high = CHANNELS[place].calm
+    event = (hours.raw[:, place] < low) | (hours.raw[:, place] > high)
+    return np.delete(hours.keys, place, axis=1), event
+
+
+def compare(hours: Hours, held_out: str, protocol: Protocol, advance: Callable[[float], None]) -> Table:
+    """Solve each stay with an event, and let each selector keep as many hours as the support set has.
+
+    `advance` is called after each stay with the share that is behind. Raises InvalidInput when no stay is left.
+    """
+    keys, event = question(hours, held_out)
+    stays = [span for _, span in hours.stays(protocol.hours_at_least) if event[span].any()]
+    if not stays:
+        raise InvalidInput(f"no stay of at least {protocol.hours_at_least} hours has an event hour: nothing to compare")
+    kept, answered, budgets, gaps = [], [], [], []
+    for number, span in enumerate(stays):
+        mine, hit = keys[span], event[span]
+        scene = Scene(mine, Problem.from_nu(protocol.nu, len(mine), RBF(protocol.sigma)))
+        budget = int((scene.solution.alpha > 0).sum())
+        shares = [_shares(scene, hit, selector, budget, protocol.draws, number) for selector in KEY_ONLY]
+        kept.append([share[0] for share in shares])
+        answered.append([share[1] for share in shares])
+        budgets.append(budget / len(mine))
+        gaps.append(scene.solution.gap)
+        advance((number + 1) / len(stays))
+    events = sum(int(event[span].sum()) for span in stays)
+    return Table(np.array(kept), np.array(answered), np.array(budgets), events, max(gaps))
+
+
+def _shares(
+    scene: Scene, event: NDArray[np.bool_], selector: Selector, budget: int, draws: int, number: int
+) -> tuple[float, float]:
+    """Return the means over draws of the shares of event hours that are kept and answered."""
+    rng = np.random.default_rng([number, KEY_ONLY.index(selector)])
+    chosen: list[Ids] = [selector.select(scene, budget, rng) for _ in range(draws if selector.name in CHANCE else 1)]
+    kept = float(np.mean([kept_share(event, one) for one in chosen]))
+    return kept, float(np.mean([answered_share(scene.keys, event, one) for one in chosen]))
+
+
+def summary(table: Table, protocol: Protocol) -> Iterator[Json]:
+    """Yield for each selector its means over stays, and the paired differences to heavy-hitter and to support."""
+    names = [selector.name for selector in KEY_ONLY]
+    against = {"heavy": names.index("heavy-hitter of keys"), "support": names.index("support")}
+    for place, name in enumerate(names):
+        columns = {"kept": table.kept[:, place], "answered": table.answered[:, place]}
+        columns |= {f"minus_{other}": columns["kept"] - table.kept[:, at] for other, at in against.items()}
+        found = bootstrap(np.column_stack(list(columns.values())), protocol.resamples, protocol.seed)
+        row: Json = {"selector": name, "stays": len(table.kept), "events": table.events, "worst_gap": table.worst_gap}
+        row["budget"] = float(table.budgets.mean())
+        for column, estimate in zip(columns, found, strict=True):
+            row |= {column: estimate.mean, f"{column}_low": estimate.low, f"{column}_high": estimate.high}
+        yield row

@@ -1,0 +1,82 @@
+"""`python -m experiments.patients` on a few patients."""
+
+import pytest
+
+from experiments import patients
+from experiments.ledger import conduct
+from experiments.patients import EXPERIMENT, METHODS, Config, arms, claim, draw
+from svmem.errors import SolverError
+
+TINY = Config(trials=3, few=3, patients=9, hours=10, withdrawals=2, every=2, chain_nu=(0.5, 0.05), probes=20)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return tmp_path_factory.mktemp("patients") / "rows.jsonl"
+
+
+@pytest.fixture(scope="module")
+def rows(path):
+    return conduct(EXPERIMENT, TINY, path, "a command")
+
+
+def test_every_withdrawal_ends_in_the_memory_that_never_held_the_patient(rows):
+    assert list(dict.fromkeys(row["arm"] for row in rows)) == arms(TINY)
+    for row in rows:
+        assert row["same_digest"]
+        assert row["score"] == row["readout"] == 0
+        assert row["kkt"] <= row["score_bound"] < 1e-9
+
+
+def test_the_other_methods_leave_something(rows):
+    for row in rows:
+        for name in METHODS:
+            left = row[f"{name}_score"]
+            assert left > 1e-4 if left is not None else name in ("ascent", "scaling")
+
+
+def test_a_chain_ends_with_the_few_and_collects_where_the_cap_asks_for_more(rows):
+    tight, loose = ([row for row in rows if row["part"] == part] for part in ("chain0.5", "chain0.05"))
+    assert tight[-1]["patients_left"] == loose[-1]["patients_left"] == 3
+    assert tight[-1]["collecting"]
+    assert not loose[-1]["collecting"]
+    assert [row["last"] for row in tight] == [False, False, True]
+
+
+def test_patients_of_the_large_memory_come_back(rows):
+    sizes = {row["n"] for row in rows if row["part"] == "hundred"}
+    assert len(sizes) == 1
+
+
+def test_finished_rows_are_not_run_again(rows, path, monkeypatch):
+    monkeypatch.setattr(patients, "load_clif", lambda: pytest.fail("read again"))
+    assert conduct(EXPERIMENT, TINY, path, "a command") == rows
+
+
+def test_a_withdrawal_that_fails_is_a_row(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise SolverError("no optimum")
+
+    monkeypatch.setattr(patients, "_withdrawal", refuse)
+    failed = conduct(EXPERIMENT, TINY, tmp_path / "rows.jsonl", "a command")
+    assert {row["status"] for row in failed} == {"no optimum"}
+    assert [one.holds for one in claim(failed)] == [False] * 4
+    assert len(draw(failed).axes) == 3
+
+
+def test_the_claims_hold_for_rows_that_bear_them_out_and_not_for_others(rows):
+    assert [one.holds for one in claim(rows)] == [True] * 8
+    foul = [row | {"same_digest": False} | {f"{name}_score": 0.0 for name in METHODS} for row in rows]
+    assert [one.holds for one in claim(foul)] == [False] * 8
+    assert claim([]) == []
+
+
+def test_the_figure_can_be_drawn_from_any_rows(rows):
+    assert len(draw(rows).axes) == 3
+    assert len(draw([]).axes) == 1
+
+
+def test_a_config_that_makes_no_sense_ends_in_a_sentence(tmp_path, capsys):
+    for wrong in (["--trials", "0"], ["--few", "1"], ["--few", "5", "--patients", "4"]):
+        assert patients.main([*wrong, "--out", str(tmp_path / "rows.jsonl")]) == 1
+        assert "must be at least" in capsys.readouterr().err

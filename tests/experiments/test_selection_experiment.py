@@ -1,0 +1,173 @@
+"""`python -m experiments.selection` on a few trials and the longest stays."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from experiments import distinct, selection, stays
+from experiments.ledger import conduct
+from experiments.selection import EXPERIMENT, Config, arms, claim, draw
+from experiments.selection_claims import over_seeds
+from experiments.skew import Groups, answered, draw_trial
+from svmem import RBF, Problem, solve
+from svmem.baselines.selection import KEY_ONLY, QUERY_AWARE
+from svmem.demo.clif import load_clif
+from svmem.demo.retention import HELD_OUT, VITALS, Protocol, measure_retention
+from svmem.errors import InvalidInput
+
+pytestmark = pytest.mark.usefixtures("compiled")
+TINY = Config(
+    seeds=(0, 1),
+    trials=3,
+    shares=(20, 60),
+    held_out=("none", "spo2"),
+    hours_at_least=300,
+    draws=2,
+    resamples=50,
+    control_seeds=(0,),
+    steps=2,
+)
+FIELDS = {"arm", "part", "seconds", "status", "config", "command", "svmem", "numpy", "numba", "python"}
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return tmp_path_factory.mktemp("selection") / "rows.jsonl"
+
+
+@pytest.fixture(scope="module")
+def rows(path):
+    return conduct(EXPERIMENT, TINY, path, "a command")
+
+
+@pytest.fixture(scope="module")
+def hours():
+    return load_clif()
+
+
+def test_each_selector_has_a_row_for_each_seed_and_each_question_to_the_stays(rows):
+    assert {row["arm"] for row in rows} == set(arms(TINY))
+    assert len(rows) == 2 * (len(KEY_ONLY) + len(QUERY_AWARE) + 2) + 2 * len(KEY_ONLY) + 3
+    assert all(row.keys() >= FIELDS for row in rows)
+    assert all(row["worst_gap"] < 1e-12 for row in rows if row["part"] != "pairs")
+    for row in rows:
+        if row["part"] == "stays":
+            assert all(
+                row[f"{name}_low"] <= row[name] <= row[f"{name}_high"] for name in ("kept", "answered", "minus_heavy")
+            )
+
+
+def test_finished_rows_are_not_run_again(rows, path, monkeypatch):
+    monkeypatch.setattr(selection, "_groups", lambda *_: pytest.fail("ran again"))
+    monkeypatch.setattr(selection, "compare", lambda *_: pytest.fail("ran again"))
+    again = conduct(EXPERIMENT, TINY, path, "a command")
+    assert again == json.loads(json.dumps(rows))
+
+
+def test_a_query_is_answered_by_the_group_with_most_kernel_mass():
+    groups = Groups(dim=2, rare=2, dense=2, copies=3, query_noise=0.0)
+    trial = draw_trial(groups, np.random.default_rng(5))
+    assert [len(group) for group in np.split(trial.scene.keys, [1, 2, 5])] == [1, 1, 3, 3]
+    assert trial.scene.asked is not None
+    np.testing.assert_array_equal(trial.scene.seen, trial.scene.asked[::2])
+    kept, owner = np.array([0, 2, 3, 6]), np.array([0, 1, 2, 2, 2, 3, 3, 3])
+    for place, query in enumerate(trial.scene.asked[1::2]):
+        mass = np.zeros(4)
+        for key in kept:
+            mass[owner[key]] += np.exp(-np.sum((query - trial.scene.keys[key]) ** 2) / groups.sigma**2)
+        assert answered(trial, kept)[place] == (mass.argmax() == place)
+    assert not answered(trial, kept)[1]  # its only key is gone
+    lone = np.array([0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    assert answered(trial, np.arange(8), lone).tolist() == [False, True, False, False]
+
+
+@pytest.mark.parametrize(("held_out", "columns"), [("none", VITALS), ("spo2", tuple({*VITALS} - {HELD_OUT}))])
+def test_stays_are_measured_as_in_the_demo(hours, held_out, columns):
+    protocol = Protocol(hours_at_least=200, draws=2, resamples=50)
+    _, event = stays.question(hours, held_out)
+    demo = measure_retention(hours, event, columns, protocol)
+    found = {
+        row["selector"]: row
+        for row in stays.summary(stays.compare(hours, held_out, protocol, lambda _: None), protocol)
+    }
+    for name, theirs in {"support": "support", "heavy-hitter of keys": "heavy-hitter", "recency": "last k"}.items():
+        assert found[name]["kept"] == pytest.approx(demo.kept[theirs].mean)
+        assert found[name]["answered"] == pytest.approx(demo.answered[theirs].mean)
+    assert found["support"]["minus_heavy"] == pytest.approx(demo.kept_difference.mean)
+    assert found["support"]["budget"] == pytest.approx(demo.budget)
+
+
+def test_a_channel_that_tells_the_event_is_not_seen(hours):
+    keys, event = stays.question(hours, "temp_c")
+    np.testing.assert_array_equal(keys, hours.keys[:, :5])
+    np.testing.assert_array_equal(event, (hours.raw[:, 5] < 35) | (hours.raw[:, 5] > 38.5))
+    with pytest.raises(InvalidInput, match="must be one of heart_rate, sbp, respiratory_rate, spo2, temp_c; got dbp"):
+        stays.question(hours, "dbp")
+
+
+def test_a_lead_that_chance_cannot_explain_ends_a_claim_and_another_leaves_it_open(rows):
+    def verdict(**leads):
+        changed = [
+            row | (leads if row["selector"] == "ManifoldKV" else {"minus_support": 0.0})
+            for row in rows
+            if row.get("held_out") == "none"
+        ]
+        return next(one.holds for one in claim(changed) if one.text.startswith("no selector here keeps"))
+
+    assert verdict(minus_support=-0.1, minus_support_low=-0.2, minus_support_high=0.0)
+    assert verdict(minus_support=0.1, minus_support_low=-0.2, minus_support_high=0.3) is None
+    assert verdict(minus_support=0.1, minus_support_low=0.05, minus_support_high=0.3) is False
+
+
+def test_the_interval_over_seeds_is_students():
+    mean, spread, half = over_seeds([1.0, 2.0, 3.0, 4.0])
+    assert (mean, spread) == (2.5, pytest.approx(1.2909944))
+    assert half == pytest.approx(2.05426, abs=1e-3)
+    assert np.isnan(over_seeds([1.0])[2])
+
+
+def test_claims_and_figure_can_be_had_from_any_rows(rows):
+    assert len(claim(rows)) == 14 + 6 + 6 + 3
+    assert claim([]) == []
+    for some in (rows, rows[:20], rows[-16:], []):
+        assert len(draw(some).axes) == 3
+
+
+def test_the_command_writes_rows_and_figure_and_refuses_what_makes_no_sense(tmp_path, capsys):
+    out, figure = tmp_path / "rows.jsonl", tmp_path / "selection.svg"
+    argv = ["--seeds", "0", "--trials", "1", "--shares", "50", "--held-out", "spo2", "--hours-at-least", "400"]
+    argv += ["--draws", "1", "--resamples", "20", "--control-seeds", "0", "--steps", "1", "--out", str(out)]
+    assert selection.main([*argv, "--figure", str(figure)]) == 0
+    assert figure.read_text().startswith("<svg")
+    assert "paper 0.861" in capsys.readouterr().out
+    assert selection.main([*argv, "--hours-at-least", "9999"]) == 1
+    assert "no stay of at least 9999 hours" in capsys.readouterr().err
+    assert selection.main([*argv, "--shares", "0"]) == 1
+    assert "from 1 to 100" in capsys.readouterr().err
+
+
+def test_without_a_gate_the_nearest_projected_key_answers():
+    keys, values, queries = distinct._draw(np.random.default_rng(0), 2)
+    model = distinct.Pairs("ungated")
+    with torch.no_grad():
+        answer, k, q = model(keys, values, queries), model.key(keys).numpy(), model.key(queries).numpy()
+        v = model.value(values).numpy()
+    weight = np.exp(-np.square(q[0, 3] - k[0]).sum(axis=1) / distinct.SIGMA**2)
+    np.testing.assert_allclose(answer[0, 3], weight @ v[0] / weight.sum(), rtol=1e-4)
+
+
+def test_the_gate_weighs_pairs_by_their_coefficients():
+    keys, values, queries = distinct._draw(np.random.default_rng(0), 1)
+    model = distinct.Pairs("gated")
+    with torch.no_grad():
+        answer, k, q = (
+            model(keys, values, queries)[0],
+            model.key(keys)[0].double().numpy(),
+            model.key(queries)[0].numpy(),
+        )
+        v = model.value(values)[0].numpy()
+    alpha = solve(k, Problem(RBF(distinct.SIGMA), C=distinct.C, ridge=1e-6)).alpha
+    weight = alpha * np.exp(-np.square(q[:, None] - k[None]).sum(axis=2) / distinct.SIGMA**2)
+    np.testing.assert_allclose(answer, weight @ v / weight.sum(axis=1, keepdims=True), rtol=1e-3, atol=1e-4)
