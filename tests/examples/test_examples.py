@@ -33,6 +33,13 @@ def test_a_fact_is_taken_out_of_learned_keys_and_the_others_keep_their_answers(c
     assert sum(found["before"][found["others"]] == found["after"][found["others"]]) >= len(found["others"]) - 1
 
 
+def test_rare_groups_are_answered_as_often_as_the_paper_says(capsys):
+    found = runpy.run_path(str(EXAMPLES / "rare_groups.py"))
+    assert "support" in capsys.readouterr().out
+    for name, said in found["PAPER"].items():
+        assert abs(sum(found["found"][name]) / len(found["found"][name]) - said) < 0.1
+
+
 def test_the_layer_example_fits_on_forty_lines_of_code():
     lines = (EXAMPLES / "own_model.py").read_text().splitlines()
     assert len([line for line in lines if line.strip()]) <= 40
