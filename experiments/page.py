@@ -15,7 +15,7 @@ LEAD = (
     "Sentences are printed by the experiments themselves, from the rows that are committed with them."
 )
 MACHINE = "Two shared CPU cores, no GPU; float64 in the solver, float32 in the layers."
-VERDICT = {True: "reproduced", False: "not reproduced", None: "not measured"}
+VERDICT = {True: "reproduced", False: "not reproduced", None: "cannot be told"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ def test_the_page_has_each_sentence_with_its_verdict_and_needs_nothing_else(tmp_
     claims = (Claim("one thing <holds>", True), Claim("another does not", False), Claim("a third", None))
     one = Chapter("X", "A title", "It says so.", claims, "python -m x", "x.svg", "x.jsonl", 150.0)
     text = markdown([one])
-    for part in ("- reproduced: one thing", "- not reproduced: another", "- not measured: a third", "| 1 of 2 |"):
+    for part in ("- reproduced: one thing", "- not reproduced: another", "- cannot be told: a third", "| 1 of 2 |"):
         assert part in text
     assert "(#x-a-title)" in text
     assert "2 min" in text
