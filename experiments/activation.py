@@ -200,13 +200,13 @@ def claim(rows: Sequence[Json]) -> list[Claim]:
         )
         refused = row["droppable_now"] == [SLEEPER] and row["droppable_after_one"] == []
         text = f"as of now the certificate lets the third record go, by {max(row['slack_now'], default=0):.2e};"
-        made.append(Claim(f"{text} one admission could cost {row['cost_of_one']:.2g}, so then not", refused))
+        made.append(Claim(f"{text} one admission could cost {row['cost_of_one']:.2g}, so then not", refused, ours=True))
     for row in (row for row in rows if row["arm"] == "cache"):
         exact = row["cache"] != "bounded"
         holds = row["alpha_difference"] < 1e-12 and row["output_difference"] < 1e-12 if exact else not row["proved"]
         says = "stays proved" if row["proved"] else "says that it is no longer proved"
         text = f"the {row['cache']} cache is off by {row['alpha_difference']:.1e} in coefficients and {says}"
-        made.append(Claim(text, holds))
+        made.append(Claim(text, holds, ours=True))
     return made
 
 

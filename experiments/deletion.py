@@ -205,7 +205,7 @@ def claim(rows: Sequence[Json]) -> list[Claim]:
         text += f" by {_said(ours)} (median / mean / worst), readout by {_said([row['readout_worst']])} of its range,"
         text += f" scores proven to {row['score_bound_worst']:.1e}"
         if paper is None:
-            made.append(Claim(f"{text}; ours only", row["completed"] == row["trials"] and share == 1))
+            made.append(Claim(text, row["completed"] == row["trials"] and share == 1, ours=True))
             continue
         completed, partition, theirs, decay = paper
         holds = row["completed"] / row["trials"] >= completed / 300 and share >= partition

@@ -34,14 +34,26 @@ Tick = Callable[[str, float], None]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence with our numbers in it, and whether they bear it out; None where the rows cannot tell."""
+    """A sentence with our numbers in it, and whether they bear it out; None where the rows cannot tell.
+
+    ours: whether the sentence is ours alone, so that there is nothing of the paper's to reproduce.
+    """
 
     text: str
     holds: bool | None
+    ours: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """Whether the sentence holds, in words."""
+        if self.holds is None:
+            return "cannot be told"
+        return (
+            ("holds" if self.holds else "does not hold") if self.ours else ("" if self.holds else "not ") + "reproduced"
+        )
 
     def __str__(self) -> str:
-        verdict = {True: "reproduced", False: "not reproduced", None: "cannot be told from these rows"}[self.holds]
-        return f"{verdict}: {self.text}"
+        return f"{self.verdict}: {self.text}"
 
 
 @dataclass(frozen=True)

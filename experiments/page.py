@@ -15,7 +15,6 @@ LEAD = (
     "Sentences are printed by the experiments themselves, from the rows that are committed with them."
 )
 MACHINE = "Two shared CPU cores, no GPU; float64 in the solver, float32 in the layers."
-VERDICT = {True: "reproduced", False: "not reproduced", None: "cannot be told"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +40,15 @@ def markdown(chapters: Sequence[Chapter]) -> str:
         "",
         f"{MACHINE} {_total(chapters)}",
         "",
-        "| | experiment | sentences reproduced |",
-        "|---|---|---|",
+        "| | experiment | the paper's sentences reproduced | sentences of ours that hold |",
+        "|---|---|---|---|",
     ]
     for one in chapters:
         anchor = f"#{one.letter.lower()}-{one.title.lower().replace(' ', '-').replace(',', '')}"
         out.append(f"| {one.letter} | [{one.title}]({anchor}) | {_score(one)} |")
     for one in chapters:
         out += ["", f"## {one.letter} {one.title}", "", f"**Paper.** {one.paper}", ""]
-        out += [f"- {VERDICT[claim.holds]}: {claim.text}" for claim in one.claims] or ["Not run yet."]
+        out += [f"- {claim.verdict}: {claim.text}" for claim in one.claims] or ["Not run yet."]
         out += ["", f"![{one.title}](figures/{one.figure})"] if one.figure else []
         rows = f" · [rows](../experiments/results/{one.rows}) · {_time(one.seconds)}" if one.rows else ""
         out += ["", f"`{one.command}`{rows}"]
@@ -60,7 +59,7 @@ def html(chapters: Sequence[Chapter], figures: Path) -> str:
     """Return the same as one file that needs nothing else."""
     sections = []
     for one in chapters:
-        rows = tuple((claim.text, VERDICT[claim.holds]) for claim in one.claims)
+        rows = tuple((claim.text, claim.verdict) for claim in one.claims)
         blocks = [Text((f"Paper: {one.paper}",)), Table(("what our rows say", "verdict"), rows, words=(1,))]
         if one.figure:
             picture = (figures / one.figure).read_text()
@@ -72,8 +71,14 @@ def html(chapters: Sequence[Chapter], figures: Path) -> str:
 
 
 def _score(one: Chapter) -> str:
-    told = [claim for claim in one.claims if claim.holds is not None]
-    return f"{sum(bool(claim.holds) for claim in told)} of {len(told)}" if told else "not run yet"
+    if not one.claims:
+        return "not run yet | "
+    theirs, ours = (
+        [claim for claim in one.claims if claim.holds is not None and claim.ours == which] for which in (0, 1)
+    )
+    return " | ".join(
+        f"{sum(bool(claim.holds) for claim in some)} of {len(some)}" if some else "–" for some in (theirs, ours)
+    )
 
 
 def _time(seconds: float) -> str:

@@ -215,12 +215,12 @@ def claim(rows: Sequence[Json]) -> list[Claim]:
         text += f" {worst['score']:.1g} and {worst['readout']:.1g}, scores proven to {worst['score_bound']:.1e}"
         if arm.startswith("five"):
             text += " (paper: some trials of the authors' code fail with an empty margin)"
-        made.append(Claim(text, same == len(mine) and kkt < 1e-9))
+        made.append(Claim(text, same == len(mine) and kkt < 1e-9, ours="paper" not in text))
         left = {name: [_median(well, f"{name}_{kind}") for kind in ("score", "readout")] for name in METHODS}
         told = {name: (score, readout) for name, (score, readout) in left.items() if score is not None}
         shown = "; ".join(f"{name} {score:.1e}, {readout:.1e}" for name, (score, readout) in told.items())
         text = f"{arm}: none of the others is the refit; they leave, in the median of scores and readouts, {shown}"
-        made.append(Claim(text, all(score > worst["score"] for score, _ in told.values()) if told else None))
+        made.append(Claim(text, all(score > worst["score"] for score, _ in told.values()) if told else None, True))
     return made
 
 

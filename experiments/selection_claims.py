@@ -91,7 +91,7 @@ def _best_of_groups(rows: Sequence[Json], which: str) -> Claim:
 def _unbeaten(text: str, rivals: Sequence[tuple[str, bool]]) -> Claim:
     """A rival whose lead is no chance ends the claim; one whose lead may be leaves it open."""
     more = f"; more: {', '.join(says for says, _ in rivals)}" if rivals else ""
-    return Claim(text + more, False if any(sure for _, sure in rivals) else None if rivals else True)
+    return Claim(text + more, False if any(sure for _, sure in rivals) else None if rivals else True, ours=True)
 
 
 def _stay_claim(row: Json, seen: str, said: float, slack: float) -> Claim:
@@ -103,7 +103,7 @@ def _stay_claim(row: Json, seen: str, said: float, slack: float) -> Claim:
 def _against_heavy(row: Json, seen: str) -> Claim:
     paper = {"all channels seen": "paper 0.75, ", "spo2 held out": "paper 0.239 [0.194, 0.284], "}.get(seen, "")
     text = f"support keeps more event hours than heavy-hitter, {seen}: {paper}ours {_of(row, 'minus_heavy')}"
-    return Claim(text, row["minus_heavy_low"] > 0)
+    return Claim(text, row["minus_heavy_low"] > 0, ours="paper" not in text)
 
 
 def _best_of_stays(stays: dict[str, Json], seen: str) -> Claim:

@@ -238,18 +238,19 @@ def claim(rows: Sequence[Json]) -> list[Claim]:
         ]
         said = ", ".join(f"{flow:.2g} at {ridge:g}" for flow, ridge in zip(flows, ridges, strict=True))
         falls = flows[-1] < flows[0] if len(ridges) > 1 else None
-        made.append(Claim(f"a larger ridge bounds the gradient through the gate, {keys}: at most {said}", falls))
+        made.append(Claim(f"a larger ridge bounds the gradient through the gate, {keys}: at most {said}", falls, True))
     for name, other in (("unit_keys", "keys of length 1"), ("learn_sigma", "a learned width")):
         on, off = (_loss([row for row in exact if row[name] is which]) for which in (True, False))
         made.append(
             Claim(
                 f"{other} trains no worse: loss {on:.3f} against {off:.3f}",
                 None if math.isnan(on + off) else on <= off + 0.02,
+                ours=True,
             )
         )
     gaps = [max([row["worst_gap"] for row in some], default=math.nan) for some in (exact, rough)]
     says = f"the approximate gate is off the optimum: gap {gaps[1]:.1e} against {gaps[0]:.1e}"
-    made.append(Claim(says, gaps[1] > 1e3 * gaps[0] if exact and rough else None))
+    made.append(Claim(says, gaps[1] > 1e3 * gaps[0] if exact and rough else None, ours=True))
     for gate in ("exact", "approximate"):
         made.append(_spiking("ten times as wide, twice as deep", wide[gate], f"the {gate} gate", wide["none"]))
     return made
@@ -258,10 +259,10 @@ def claim(rows: Sequence[Json]) -> list[Claim]:
 def _spiking(where: str, gated: Sequence[Json], gate: str, plainly: Sequence[Json]) -> Claim:
     """Return whether runs with a gate spike no more often than those with softmax, on average."""
     if not gated or not plainly:
-        return Claim(f"{where}: spikes with {gate} and with softmax", None)
+        return Claim(f"{where}: spikes with {gate} and with softmax", None, ours=True)
     ours, softmax = (statistics.mean(row["spikes"] for row in some) for some in (gated, plainly))
     says = f"{where}: {ours:.1f} spikes a run with {gate} ({len(gated)} runs), {softmax:.1f} with softmax"
-    return Claim(says, ours <= softmax)
+    return Claim(says, ours <= softmax, ours=True)
 
 
 def _loss(rows: Sequence[Json]) -> float:

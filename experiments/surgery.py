@@ -128,7 +128,7 @@ def claim(rows: Sequence[Json]) -> list[Claim]:
         return [*made, Claim(next((row["status"] for row in capital), "no capitals were asked"), None)]
     left, other = _share(capital, "exact", "secret_hits", "secrets"), _share(capital, "exact", "other_hits", "others")
     text = f"no capital is answered after its removal, and 99 % of the others are: {left:.2f} and {other:.2%}"
-    return [*made, Claim(text, left == 0 and other >= 0.99), _of_attacks(capital, "capitals")]
+    return [*made, Claim(text, left == 0 and other >= 0.99, ours=True), _of_attacks(capital, "capitals")]
 
 
 def _of_secrets(rows: Sequence[Json]) -> list[Claim]:
@@ -176,7 +176,9 @@ def _of_attacks(rows: Sequence[Json], where: str) -> Claim:
             said.append(f"{low:.2f} to {high:.2f}")
             holds &= (low <= 0.5 <= high) == (method == "exact")
     text = f"{where}: who tells a memory that forgot from one that never held wins by chance after exact removal"
-    return Claim(f"{text} ({said[0]} by answers, {said[1]} by scores), not after decay ({said[2]}, {said[3]})", holds)
+    return Claim(
+        f"{text} ({said[0]} by answers, {said[1]} by scores), not after decay ({said[2]}, {said[3]})", holds, True
+    )
 
 
 def _of_keeping(rows: Sequence[Json]) -> Claim:

@@ -56,11 +56,18 @@ def test_an_experiment_without_rows_is_said_to_be_missing(tmp_path):
 
 def test_the_page_has_each_sentence_with_its_verdict_and_needs_nothing_else(tmp_path):
     (tmp_path / "x.svg").write_text(SVG)
-    claims = (Claim("one thing <holds>", True), Claim("another does not", False), Claim("a third", None))
+    claims = (
+        Claim("one thing <holds>", True),
+        Claim("another does not", False),
+        Claim("a third", None),
+        Claim("a fourth", True, ours=True),
+    )
     one = Chapter("X", "A title", "It says so.", claims, "python -m x", "x.svg", "x.jsonl", 150.0)
     text = markdown([one])
-    for part in ("- reproduced: one thing", "- not reproduced: another", "- cannot be told: a third", "| 1 of 2 |"):
+    for part in ("- reproduced: one thing", "- not reproduced: another", "- cannot be told: a third"):
         assert part in text
+    assert "- holds: a fourth" in text
+    assert "| 1 of 2 | 1 of 1 |" in text
     assert "(#x-a-title)" in text
     assert "2 min" in text
     page = html([one], tmp_path)
