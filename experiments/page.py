@@ -24,6 +24,7 @@ class Chapter:
     letter: str
     title: str
     paper: str
+    note: str
     claims: tuple[Claim, ...]
     command: str
     figure: str | None
@@ -48,6 +49,7 @@ def markdown(chapters: Sequence[Chapter]) -> str:
         out.append(f"| {one.letter} | [{one.title}]({anchor}) | {_score(one)} |")
     for one in chapters:
         out += ["", f"## {one.letter} {one.title}", "", f"**Paper.** {one.paper}", ""]
+        out += [one.note, ""] if one.note else []
         out += [f"- {claim.verdict}: {claim.text}" for claim in one.claims] or ["Not run yet."]
         out += ["", f"![{one.title}](figures/{one.figure})"] if one.figure else []
         rows = f" · [rows](../experiments/results/{one.rows}) · {_time(one.seconds)}" if one.rows else ""
@@ -60,7 +62,10 @@ def html(chapters: Sequence[Chapter], figures: Path) -> str:
     sections = []
     for one in chapters:
         rows = tuple((claim.text, claim.verdict) for claim in one.claims)
-        blocks = [Text((f"Paper: {one.paper}",)), Table(("what our rows say", "verdict"), rows, words=(1,))]
+        blocks = [
+            Text((f"Paper: {one.paper}", *filter(None, [one.note]))),
+            Table(("what our rows say", "verdict"), rows, words=(1,)),
+        ]
         if one.figure:
             picture = (figures / one.figure).read_text()
             blocks.insert(

@@ -41,6 +41,7 @@ class Entry:
     module: str
     title: str
     paper: str
+    note: str = ""
 
 
 def entries(only: Sequence[str] = ()) -> list[Entry]:
@@ -63,12 +64,20 @@ def chapter(entry: Entry, results: Path = RESULTS, figures: Path = FIGURES) -> C
     rows = [row for row in rows if row["config"] == rows[-1]["config"]] if rows else []
     command = f"python -m experiments.{entry.module}"
     if not rows:
-        return Chapter(entry.letter, entry.title, entry.paper, (), command, None, None, 0.0)
+        return Chapter(entry.letter, entry.title, entry.paper, entry.note, (), command, None, None, 0.0)
     picture = figures / f"{entry.module}.svg"
     save(experiment.draw(rows), picture)
     seconds = sum(max((row.get("seconds") or 0.0) for row in rows if row["arm"] == arm) for arm in _arms(rows))
     return Chapter(
-        entry.letter, entry.title, entry.paper, tuple(experiment.claim(rows)), command, picture.name, path.name, seconds
+        entry.letter,
+        entry.title,
+        entry.paper,
+        entry.note,
+        tuple(experiment.claim(rows)),
+        command,
+        picture.name,
+        path.name,
+        seconds,
     )
 
 
@@ -84,7 +93,7 @@ def _language(entry: Entry, runs: Path, figures: Path) -> Chapter:
     curves = [curve for curve in found if curve.rows[-1]["step"] == curve.settings.steps]  # those that are finished
     command = f"python -m experiments.lm train --mixer sv {LM_SIZE} --data gcide.dict.dz --out runs/sv-0"
     if not curves:
-        return Chapter(entry.letter, entry.title, entry.paper, (), command, None, None, 0.0)
+        return Chapter(entry.letter, entry.title, entry.paper, entry.note, (), command, None, None, 0.0)
     save(curves_figure(curves), figures / "lm.svg")
     claims = [_worst_gap(curves)]
     for other in ("window", "softmax", "linear", "delta"):
@@ -94,7 +103,7 @@ def _language(entry: Entry, runs: Path, figures: Path) -> Chapter:
             continue
         claims.insert(len(claims) - 1, Claim(str(found), found.better == len(found.seeds), other != "window"))
     seconds = sum(curve.rows[-1]["seconds"] for curve in curves)
-    return Chapter(entry.letter, entry.title, entry.paper, tuple(claims), command, "lm.svg", "lm", seconds)
+    return Chapter(entry.letter, entry.title, entry.paper, entry.note, tuple(claims), command, "lm.svg", "lm", seconds)
 
 
 def _worst_gap(curves: Sequence[Curve]) -> Claim:

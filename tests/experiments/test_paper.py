@@ -62,15 +62,17 @@ def test_the_page_has_each_sentence_with_its_verdict_and_needs_nothing_else(tmp_
         Claim("a third", None),
         Claim("a fourth", True, ours=True),
     )
-    one = Chapter("X", "A title", "It says so.", claims, "python -m x", "x.svg", "x.jsonl", 150.0)
+    one = Chapter("X", "A title", "It says so.", "A note.", claims, "python -m x", "x.svg", "x.jsonl", 150.0)
     text = markdown([one])
     for part in ("- reproduced: one thing", "- not reproduced: another", "- cannot be told: a third"):
         assert part in text
     assert "- holds: a fourth" in text
+    assert "\n\nA note.\n\n" in text
     assert "| 1 of 2 | 1 of 1 |" in text
     assert "(#x-a-title)" in text
     assert "2 min" in text
     page = html([one], tmp_path)
     assert "one thing &lt;holds&gt;" in page
+    assert "<p>A note.</p>" in page
     assert 'src="data:image/svg+xml;base64,' in page
     assert "http" not in page.replace("http-equiv", "")
