@@ -3,6 +3,7 @@
 python -m benchmarks.layer_figure [ROWS] [PICTURE]
 """
 
+import argparse
 import json
 import sys
 from pathlib import Path
@@ -39,10 +40,16 @@ def layer_figure(rows: list[Json]) -> Figure:
 
 def main(argv: list[str] | None = None) -> int:
     """Draw the committed rows, or the ones in a file."""
-    arguments = sys.argv[1:] if argv is None else argv
-    source, target = (*map(Path, arguments), *(ROWS, PICTURE)[len(arguments) :])
-    layer_figure([json.loads(line) for line in source.read_text().splitlines()]).savefig(target)
-    print(target)
+    parser = argparse.ArgumentParser(description="Draw the rows of benchmarks.layer over the length of the context.")
+    parser.add_argument("rows", type=Path, nargs="?", default=ROWS, help="JSON lines (the committed ones)")
+    parser.add_argument("picture", type=Path, nargs="?", default=PICTURE, help="svg, png or pdf (the one in docs)")
+    options = parser.parse_args(argv)
+    try:
+        rows = [json.loads(line) for line in options.rows.read_text().splitlines()]
+    except (OSError, ValueError) as error:
+        parser.error(f"{options.rows} must hold the rows that benchmarks.layer --save wrote: {error}")
+    layer_figure(rows).savefig(options.picture)
+    print(options.picture)
     return 0
 
 

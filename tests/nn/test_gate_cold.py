@@ -59,6 +59,19 @@ def test_most_keys_of_a_redundant_stream_lie_cold_and_change_no_bit() -> None:
     assert most > 500
 
 
+def test_what_is_known_of_dropped_keys_holds_where_most_lay_cold() -> None:
+    keys, memory = redundant(2048, 0), HeadMemory(6, PROBLEM, 0)
+    for end in range(CHUNK, len(keys) + 1, CHUNK):
+        memory.admit(keys[end - CHUNK : end], np.ones(CHUNK, bool), np.arange(end - CHUNK, end))
+    assert memory._stream.state[COLD] > 100
+    truth = svmem.solve(keys, PROBLEM)
+    kernel = np.exp(-((keys[:, None] - keys[None]) ** 2).sum(2) / SIGMA**2)
+    h = kernel @ truth.alpha - 0.5 - truth.offset
+    kept = memory.prune()
+    dropped = np.setdiff1d(np.arange(len(keys)), kept)
+    assert 0 < memory._dropped.least <= h[dropped].min() + 1e-12
+
+
 @pytest.mark.usefixtures("one_thread")
 def test_what_lay_cold_in_one_sequence_is_no_key_of_the_next() -> None:
     long = redundant(1536, 1)

@@ -236,6 +236,8 @@ def prune(s, w, kept):
     """
     least, size = np.inf, 0
     old = s.state[ADMITTED]
+    for position in range(old):
+        least = min(least, least_h(s, position))  # of cold keys, while their anchors are at hand
     for node in range(w.counts[NODES] - 1, -1, -1):
         if w.tag[ZONE, node] == RESERVE:
             least = min(least, w.node[GRAD, node] - w.real[OFFSET])
@@ -244,10 +246,7 @@ def prune(s, w, kept):
     for position in range(old):
         first = s.place[TWIN, position]
         renamed[position] = NOWHERE
-        if first == NOWHERE:
-            continue
-        if s.place[NODE_OF, first] == NOWHERE:
-            least = min(least, least_h(s, first))  # infinite if it was hot
+        if first == NOWHERE or s.place[NODE_OF, first] == NOWHERE:
             continue
         renamed[position] = size
         kept[size] = position

@@ -9,12 +9,12 @@ from torch.nn.functional import pad
 from svmem.core.problem import Problem
 from svmem.kernels import RBF
 from svmem.nn.batched.gate import gate_on_device, gate_on_device_backward
+from svmem.nn.batched.interior import BOUND, MARGIN, RESERVE
 from svmem.nn.batched.solution import FAILED, INVALID, BatchedSolution
 
 __all__ = ["SMALLEST_RIDGE", "PackedGates", "pull_back", "solve"]
 
 SMALLEST_RIDGE = 1e-8  # below, near twins may fail
-RESERVE, MARGIN, BOUND = 0, 1, 2
 
 
 class PackedGates(NamedTuple):
