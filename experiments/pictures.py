@@ -1,82 +1,16 @@
-"""The figures of the experiments on recall, stability and a teacher."""
+"""The figures of the experiments on stability and a teacher."""
 
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.language.figure import COLORS, DASHES
 from svmem.report.style import GRID, canvas, ink
 from svmem.types import Json
 
-__all__ = ["recall_figure", "stability_figure", "teacher_figure"]
+__all__ = ["stability_figure", "teacher_figure"]
 
-NAMES = {"sv": "SV hybrid", "softmax": "softmax", "window": "sliding window", "linear": "linear", "delta": "DeltaNet"}
-MARKS = {"sv": "o", "softmax": "s", "window": "^", "linear": "v", "delta": "D"}
 HUES = ("blue", "orange", "green", "vermilion", "purple", "sky")
-
-
-def recall_figure(rows: Sequence[Json]) -> Figure:
-    """Draw recall over redundant filler, the state that carries it, and recall of the other tasks."""
-    figure, axes = canvas(10.5, 3.7, widths=(1.0, 0.8, 1.5))
-    copy = [row for row in rows if row["task"] == "copy"]
-    for mixer in NAMES:
-        mine = _curve([row for row in copy if row["mixer"] == mixer], "filler", "accuracy")
-        look = {"color": ink(COLORS[mixer]), "linestyle": DASHES[mixer], "marker": MARKS[mixer], "markersize": 5}
-        axes[0].plot(*mine, label=NAMES[mixer], clip_on=False, **look)
-    for kind, label, mark in (("mean_support", "SV: mean support", "o"), ("tokens", "softmax: all tokens", "s")):
-        some = [row | {"tokens": row["filler"] + row["facts"]} for row in copy if row["mixer"] == "sv"]
-        mixer = "sv" if mark == "o" else "softmax"
-        axes[1].plot(*_curve(some, "filler", kind), label=label, marker=mark, markersize=5, color=ink(COLORS[mixer]))
-    trained = max((row["filler"] for row in copy if row["trained"]), default=0)
-    for ax in axes[:2]:
-        ax.set_xscale("log", base=2)
-        ticks = sorted({row["filler"] for row in copy})
-        ax.set_xticks(ticks, [str(tick) for tick in ticks])
-        ax.set_xlabel("tokens of redundant filler")
-        ax.axvline(trained, color=GRID, zorder=0)
-    axes[0].annotate(
-        "trained up to here",
-        (trained, 0.5),
-        xytext=(-3, 0),
-        textcoords="offset points",
-        rotation=90,
-        ha="right",
-        va="center",
-        fontsize=8,
-    )
-    axes[0].set_ylabel("share of facts recalled")
-    axes[0].set_ylim(0, 1.03)
-    axes[1].set_yscale("log", base=2)
-    axes[1].set_yticks(ticks := [8 << k for k in range(9)], [str(tick) for tick in ticks])
-    axes[1].set_ylabel("tokens that are kept")
-    axes[1].set_ylim(8, 2048)
-    axes[1].legend(loc="upper left")
-    _bars(axes[2], rows)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=5)
-    return figure
-
-
-def _bars(ax: Axes, rows: Sequence[Json]) -> None:
-    """Draw a group of bars for each task beside copying, and for each kind of answer after deletions."""
-    groups: dict[str, list[Json]] = {}
-    for row in rows:
-        if row["task"] == "pairs":
-            groups.setdefault(f"{row['facts']}\npairs", []).append(row | {"height": row["accuracy"]})
-        elif row["task"] == "distinct":
-            groups.setdefault("distinct\nfiller", []).append(row | {"height": row["accuracy"]})
-        elif row["task"] == "delete":
-            groups.setdefault("deleted:\n“none”", []).append(row | {"height": row["accuracy_deleted"]})
-            groups.setdefault("kept\nbeside", []).append(row | {"height": row["accuracy_kept"]})
-    for number, some in enumerate(groups.values()):
-        for place, mixer in enumerate(NAMES):
-            heights = [row["height"] for row in some if row["mixer"] == mixer]
-            if heights:
-                at, height = number + 0.16 * (place - 2), sum(heights) / len(heights)
-                ax.bar(at, height, 0.14, color=ink(COLORS[mixer]))
-    ax.set_xticks(range(len(groups)), list(groups))
-    ax.set_ylim(0, 1.03)
-    ax.set_ylabel("share of right answers")
 
 
 def stability_figure(rows: Sequence[Json]) -> Figure:

@@ -1,15 +1,22 @@
 """What flows back through a gate alone, and what the gates of a model were like."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from torch import Tensor, nn
 
 from svmem.nn import Gate, SVAttention, gate_statistics
 from svmem.nn.attention import Packed
 
-__all__ = ["GateFlow", "gate_figures", "probed"]
+__all__ = ["GateFlow", "gate_figures", "last_supports", "probed"]
+
+
+class GateOf(Protocol):
+    """A layer's `gate_of`."""
+
+    def __call__(self, packed: Packed, valid: Tensor) -> Gate | None: ...
 
 
 @dataclass
@@ -33,10 +40,8 @@ class GateFlow:
 def probed(model: nn.Module) -> Iterator[GateFlow]:
     """Note what flows back through the gates of all SVAttention layers of a model while the block runs."""
     flow = GateFlow()
-    layers = [module for module in model.modules() if isinstance(module, SVAttention)]
-    before = [layer.gate_of for layer in layers]
 
-    def noting(inner):
+    def noting(inner: GateOf) -> GateOf:
         def gate_of(packed: Packed, valid: Tensor) -> Gate | None:
             # Only the gate reads this view, so what comes back to it came through the gate.
             through = packed.tokens.view_as(packed.tokens)
@@ -46,10 +51,35 @@ def probed(model: nn.Module) -> Iterator[GateFlow]:
 
         return gate_of
 
-    for layer, inner in zip(layers, before, strict=True):
-        layer.gate_of = noting(inner)
-    try:
+    with _around_gates(model, noting):
         yield flow
+
+
+@contextmanager
+def last_supports(model: nn.Module) -> Iterator[list[float]]:
+    """Note how many tokens, on average, carry the last gate of each sequence while the block runs: one a gate call."""
+    sizes: list[float] = []
+
+    def noting(inner: GateOf) -> GateOf:
+        def gate_of(packed: Packed, valid: Tensor) -> Gate | None:
+            found = inner(packed, valid)
+            if found is not None and found.counts.shape[-1]:
+                sizes.append(float(found.counts[..., -1].double().mean()))
+            return found
+
+        return gate_of
+
+    with _around_gates(model, noting):
+        yield sizes
+
+
+@contextmanager
+def _around_gates(model: nn.Module, wrap: Callable[[GateOf], GateOf]) -> Iterator[None]:
+    layers = [module for module in model.modules() if isinstance(module, SVAttention)]
+    for layer in layers:
+        layer.gate_of = wrap(layer.gate_of)
+    try:
+        yield
     finally:
         for layer in layers:
             del layer.gate_of

@@ -21,11 +21,10 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from experiments import ledger
-from experiments.approximate import ApproximateSVAttention
 from experiments.language.text import Text, batch, read_text, wikipedia
 from experiments.ledger import Claim, Experiment, Tick, done, plain, silent
 from experiments.probe import gate_figures, probed
-from svmem.baselines import SoftmaxAttention
+from svmem.baselines import FistaAttention, SoftmaxAttention
 from svmem.errors import InvalidInput
 from svmem.nn import HybridSVAttention
 from svmem.nn.lm import LanguageModel, LMConfig, next_token_loss
@@ -146,7 +145,7 @@ def _text(config: Config) -> Text:
 
 def _model(config: Config, arm: Arm) -> LanguageModel:
     width, layers = config.width * (WIDER if arm.wide else 1), config.layers * (DEEPER if arm.wide else 1)
-    kind = ApproximateSVAttention if arm.gate == "approximate" else HybridSVAttention
+    kind = FistaAttention if arm.gate == "approximate" else HybridSVAttention
 
     def mixer(sizes: LMConfig, _: int) -> nn.Module:
         if arm.gate == "none":

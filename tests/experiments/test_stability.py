@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from experiments import stability
-from experiments.approximate import ApproximateSVAttention
 from experiments.ledger import conduct
 from experiments.probe import probed
 from experiments.stability import EXPERIMENT, Config, arms, claim, count_spikes, draw
+from svmem.baselines import FistaAttention
 from svmem.nn import HybridSVAttention
 
 README = str(Path(__file__).parents[2] / "README.md")
@@ -59,7 +59,7 @@ def test_a_spike_is_half_a_nat_above_the_median_before():
 def test_the_approximate_gate_reads_nearly_what_the_exact_one_does():
     torch.manual_seed(0)
     exact = HybridSVAttention(16, 2, chunk=8, sigma=2.0)
-    rough = ApproximateSVAttention(16, 2, chunk=8, sigma=2.0)
+    rough = FistaAttention(16, 2, chunk=8, sigma=2.0)
     rough.load_state_dict(exact.state_dict())
     x = torch.randn(2, 24, 16)
     torch.testing.assert_close(rough(x), exact(x), atol=0.02, rtol=0.0)

@@ -65,10 +65,12 @@ def _gram(keys: Tensor, width: Tensor) -> Tensor:
 
 def _descend(gram: Tensor, there: Tensor, cap: float, iterations: int) -> Tensor:
     """Return coefficients after accelerated projected gradient steps from the uniform point; 0 where nothing is."""
-    caps = cap * there.float()  # (B, t)
+    there = there.float()  # (B, t)
+    caps = cap * there
     alpha = (there / there.sum(-1, keepdim=True).clamp_min(1)).expand(*gram.shape[:2], *there.shape)
     ahead, momentum = alpha, 1.0
-    step = 0.5 / gram.sum(-1).amax(-1)[..., None, None]  # the largest eigenvalue is at most the largest row sum
+    # The largest eigenvalue is at most the largest row sum; of the prefix alone, so that no later key has a say.
+    step = 0.5 / (there * (gram @ there.mT).mT).amax(-1, keepdim=True).clamp_min(1)
     for _ in range(iterations):
         moved = _project(ahead - step * (2 * ahead @ gram - 1), caps)
         later = (1 + (1 + 4 * momentum**2) ** 0.5) / 2

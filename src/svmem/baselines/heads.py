@@ -1,24 +1,17 @@
-"""What the baselines share: one fused projection to the heads, and one back. They differ in `mix`."""
+"""What baselines with queries, keys and values share: one fused projection to the heads, and one back."""
 
 from torch import Tensor, nn
 
-from svmem.errors import InvalidInput
+from svmem.baselines.mixer import TokenMixer
 
 __all__ = ["MultiHead"]
 
 
-class MultiHead(nn.Module):
-    """Multi-head mixing of tokens, (b, t, embed_dim) -> (b, t, embed_dim); how a head mixes is the method's `mix`.
-
-    Raises InvalidInput when the heads do not divide the width, or the input has another width.
-    """
+class MultiHead(TokenMixer):
+    """Multi-head mixing of tokens; how a head mixes is the method's `mix`."""
 
     def __init__(self, embed_dim: int, num_heads: int, bias: bool = True) -> None:
-        super().__init__()
-        if num_heads < 1 or embed_dim < 1 or embed_dim % num_heads:
-            raise InvalidInput(f"embed_dim must be a multiple of num_heads, got {embed_dim} and {num_heads}")
-        self.embed_dim = embed_dim
-        self.num_heads = num_heads
+        super().__init__(embed_dim, num_heads)
         self.qkv_proj = nn.Linear(embed_dim, 3 * embed_dim, bias=bias)
         self.out_proj = nn.Linear(embed_dim, embed_dim, bias=bias)
 
@@ -39,9 +32,3 @@ class MultiHead(nn.Module):
     def join(self, y: Tensor) -> Tensor:
         """Undo `split`: (b, h, t, d) -> (b, t, h * d)."""
         return y.transpose(1, 2).flatten(2)
-
-    def _check(self, x: Tensor) -> None:
-        if x.dim() != 3 or x.shape[1] < 1 or x.shape[2] != self.embed_dim:
-            raise InvalidInput(
-                f"the input must have shape (b, t, {self.embed_dim}), t at least 1; got {tuple(x.shape)}"
-            )

@@ -1,4 +1,4 @@
-"""The layer with the gate that [Ramesh2026] trains with, for comparison."""
+"""The layer with the gate as the paper trains it: what the exact gate is compared with."""
 
 import math
 from collections.abc import Sequence
@@ -11,11 +11,14 @@ from svmem.baselines.fista_gate import fista_gate
 from svmem.nn import Gate, GateStatus, HybridSVAttention, chunk_boundaries
 from svmem.nn.attention import Packed
 
-__all__ = ["ApproximateSVAttention"]
+__all__ = ["FistaAttention"]
 
 
-class ApproximateSVAttention(HybridSVAttention):
-    """The hybrid layer with the gate of `fista_gate`: no partition is checked, and what is below 0 is cut off."""
+class FistaAttention(HybridSVAttention):
+    """`HybridSVAttention` with the gate of `fista_gate`: no partition is checked, and what is below 0 is cut off.
+
+    Its statistics count every gate as certified, with the gap that its coefficients have. [Ramesh2026]
+    """
 
     def gate_of(self, packed: Packed, valid: Tensor) -> Gate | None:
         """Return the approximate gate, packed as the readout wants it, with the gap that its coefficients have."""
