@@ -17,9 +17,9 @@ from types import ModuleType
 
 from rich.console import Console
 
-from experiments.language.figure import Curve, curves_figure, read_curve, save
+from experiments.language.figure import save
 from experiments.language.files import read_rows
-from experiments.ledger import Claim, Experiment
+from experiments.ledger import Experiment
 from experiments.page import Chapter, html, markdown
 from svmem.errors import InvalidInput, SvmemError
 from svmem.types import Json
@@ -28,9 +28,6 @@ __all__ = ["Entry", "chapter", "entries", "main"]
 
 ROOT = Path(__file__).parents[1]
 RESULTS, FIGURES = ROOT / "experiments" / "results", ROOT / "docs" / "figures"
-LM_SIZE = "--width 128 --steps 1000 --every 50 --windows 128"
-# Runs of the language model, in order; a window comes after the run whose state it matches.
-LM_RUNS = ("sv-0", "window-0", "softmax-0", "sv-1", "window-1", "linear-0", "delta-0", "sv-2", "window-2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +54,7 @@ def entries(only: Sequence[str] = ()) -> list[Entry]:
 def chapter(entry: Entry, results: Path = RESULTS, figures: Path = FIGURES) -> Chapter:
     """Return what there is to say of an experiment, and draw its figure."""
     if entry.module == "lm":
-        return _language(entry, results / "lm", figures)
+        return _language(entry, results, figures)
     experiment: Experiment = _module(entry).EXPERIMENT
     path = results / f"{entry.module}.jsonl"
     rows = read_rows(path)
@@ -85,40 +82,24 @@ def _arms(rows: Sequence[Json]) -> list[str]:
     return list(dict.fromkeys(row["arm"] for row in rows))
 
 
-def _language(entry: Entry, runs: Path, figures: Path) -> Chapter:
+def _language(entry: Entry, results: Path, figures: Path) -> Chapter:
     """Return the chapter of the language model, from the folders of its runs."""
-    from experiments.language.compare import compared
+    from experiments.language.chapter import COMMAND, described
 
-    found = [read_curve(folder) for folder in sorted(runs.glob("*-*")) if (folder / "rows.jsonl").exists()]
-    curves = [curve for curve in found if curve.rows[-1]["step"] == curve.settings.steps]  # those that are finished
-    command = f"python -m experiments.lm train --mixer sv {LM_SIZE} --data gcide.dict.dz --out runs/sv-0"
-    if not curves:
-        return Chapter(entry.letter, entry.title, entry.paper, entry.note, (), command, None, None, 0.0)
-    save(curves_figure(curves), figures / "lm.svg")
-    claims = [_worst_gap(curves)]
-    for other in ("window", "softmax", "linear", "delta"):
-        try:
-            found = compared(curves, "sv", other)
-        except InvalidInput:
-            continue
-        claims.insert(len(claims) - 1, Claim(str(found), found.better == len(found.seeds), other != "window"))
-    seconds = sum(curve.rows[-1]["seconds"] for curve in curves)
-    return Chapter(entry.letter, entry.title, entry.paper, entry.note, tuple(claims), command, "lm.svg", "lm", seconds)
-
-
-def _worst_gap(curves: Sequence[Curve]) -> Claim:
-    gated = [curve.rows[-1] for curve in curves if "worst_gap" in curve.rows[-1]]
-    gap, failed = (max((row[name] for row in gated), default=0.0) for name in ("worst_gap", "failed"))
-    says = f"all gates of all steps are certified optima: worst gap {gap:.1e} in {len(gated)} runs, {failed:.0f} failed"
-    return Claim(says, gap <= 1e-10 and failed == 0 if gated else None, ours=True)
+    claims, seconds = described(results / "lm", figures / "lm.svg")
+    picture, rows = ("lm.svg", "lm") if claims else (None, None)
+    head = (entry.letter, entry.title, entry.paper, entry.note)
+    return Chapter(*head, tuple(claims), COMMAND, picture, rows, seconds)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run every experiment in turn."""
+    from experiments.language.chapter import run_missing
+
     chosen, console = entries(options.only), Console(stderr=True)
     for number, entry in enumerate(chosen, 1):
         console.rule(f"{number} of {len(chosen)}: {entry.letter}. {entry.title}")
-        code = _run_language(options) if entry.module == "lm" else _module(entry).main([])
+        code = run_missing(RESULTS / "lm", options.data) if entry.module == "lm" else _module(entry).main([])
         if code:
             return code
     return 0
@@ -126,21 +107,6 @@ def run(options: argparse.Namespace) -> int:
 
 def _module(entry: Entry) -> ModuleType:
     return importlib.import_module(f"experiments.{entry.module}")
-
-
-def _run_language(options: argparse.Namespace) -> int:
-    """Train the language models that are not there yet."""
-    from experiments import lm
-
-    for name in LM_RUNS:
-        mixer, seed = name.split("-")
-        argv = ["train", "--mixer", mixer, "--seed", seed, "--out", str(RESULTS / "lm" / name), *LM_SIZE.split()]
-        argv += ["--data", str(options.data)] if options.data else []
-        argv += ["--match", str(RESULTS / "lm" / f"sv-{seed}")] if mixer == "window" else []
-        code = lm.main(argv)
-        if code:
-            return code
-    return 0
 
 
 def make_page(options: argparse.Namespace) -> int:

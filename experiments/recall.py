@@ -37,18 +37,18 @@ class Config:
     """Sizes: ours, since the paper gives none for these tasks."""
 
     seeds: tuple[int, ...] = (0, 1, 2)
-    pairs: tuple[int, ...] = (8, 16, 32, 64)
+    pairs: tuple[int, ...] = (8, 32, 64)
     facts: int = 8
     trained_filler: tuple[int, ...] = (16, 64, 128)
     filler: tuple[int, ...] = (16, 64, 128, 256, 512, 1024, 2048)
     distinct_filler: int = 128
     width: int = 64
-    layers: int = 1
+    layers: int = 2
     heads: int = 2
     chunk: int = 16
     C: float = 0.25
-    sigma: float = 5.0
-    steps: int = 250
+    sigma: float = 6.0
+    steps: int = 350
     batch: int = 16
     lr: float = 3e-3
     held_out: int = 128

@@ -8,22 +8,24 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from experiments.language import files
-from experiments.language.settings import MIXERS, Settings, read_settings
+from experiments.language.settings import Settings, read_settings
 from experiments.language.train import best
 from svmem.errors import FileRefused, InvalidInput
-from svmem.report.style import canvas, ink, svg
+from svmem.report.style import BLACK, GREY, canvas, ink, svg
 from svmem.types import Json
 
-__all__ = ["Curve", "curves_figure", "read_curve", "save"]
+__all__ = ["LOOKS", "Curve", "curves_figure", "read_curve", "save"]
 
-COLORS: dict[str, str] = dict(zip(MIXERS, ("blue", "vermilion", "orange", "green", "purple"), strict=True))
-DASHES: dict[str, Any] = dict(zip(MIXERS, ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1))), strict=True))
-NAMES = {
-    "sv": "SV-Attention, C {C:g}, chunk {chunk}",
-    "softmax": "softmax attention",
-    "window": "sliding window of {window}",
-    "linear": "linear attention",
-    "delta": "DeltaNet",
+# What the legend calls a mixer, its colour and its line: the gates' solid, the others' broken.
+LOOKS: dict[str, tuple[str, str, Any]] = {
+    "sv": ("SV-Attention, C {C:g}, chunk {chunk}", ink("blue"), "-"),
+    "fista": ("the paper's gate, C {C:g}, chunk {chunk}", ink("sky"), "-"),
+    "softmax": ("softmax attention", ink("vermilion"), "--"),
+    "window": ("sliding window of {window}", ink("orange"), "-."),
+    "linear": ("linear attention", ink("green"), ":"),
+    "delta": ("DeltaNet", ink("purple"), (0, (5, 1, 1, 1, 1, 1))),
+    "ssm": ("selective state space", GREY, "--"),
+    "lstm": ("LSTM", BLACK, ":"),
 }
 
 
@@ -38,7 +40,7 @@ class Curve:
     def name(self) -> str:
         """What the legend calls its mixer."""
         s = self.settings
-        return NAMES[s.mixer].format(C=s.C, chunk=s.chunk, window=s.window)
+        return LOOKS[s.mixer][0].format(C=s.C, chunk=s.chunk, window=s.window)
 
 
 def read_curve(folder: Path) -> Curve:
@@ -59,8 +61,8 @@ def curves_figure(curves: Sequence[Curve]) -> Figure:
             ax.plot(
                 [row[over] for row in curve.rows],
                 [row["bits_per_byte"] for row in curve.rows],
-                color=ink(COLORS[curve.settings.mixer]),
-                linestyle=DASHES[curve.settings.mixer],
+                color=LOOKS[curve.settings.mixer][1],
+                linestyle=LOOKS[curve.settings.mixer][2],
                 linewidth=1.3,
                 alpha=1.0 if len(alike) == 1 else 0.7,
                 marker="o" if len(curve.rows) == 1 else None,

@@ -1,9 +1,19 @@
 """The layer that mixes tokens, by the name that the command line gives it."""
 
+from collections.abc import Callable
+
 from torch import nn
 
 from experiments.language.settings import Settings
-from svmem.baselines import DeltaNet, LinearAttention, SlidingWindowAttention, SoftmaxAttention
+from svmem.baselines import (
+    LSTM,
+    DeltaNet,
+    FistaAttention,
+    LinearAttention,
+    SelectiveSSM,
+    SlidingWindowAttention,
+    SoftmaxAttention,
+)
 from svmem.nn import HybridSVAttention
 from svmem.nn.lm import LMConfig, Mixer
 
@@ -12,12 +22,11 @@ __all__ = ["mixer"]
 
 def mixer(settings: Settings) -> Mixer:
     """Return what makes the mixer of a layer."""
-    made = {"sv": _sv, "softmax": _softmax, "window": _window, "linear": _linear, "delta": _delta}[settings.mixer]
-    return lambda config, _: made(config, settings)
+    return lambda config, _: MADE[settings.mixer](config, settings)
 
 
-def _sv(config: LMConfig, settings: Settings) -> nn.Module:
-    return HybridSVAttention(
+def _gated(kind: type[HybridSVAttention], config: LMConfig, settings: Settings) -> nn.Module:
+    return kind(
         config.width,
         config.heads,
         config.bias,
@@ -30,17 +39,21 @@ def _sv(config: LMConfig, settings: Settings) -> nn.Module:
     )
 
 
-def _softmax(config: LMConfig, _: Settings) -> nn.Module:
-    return SoftmaxAttention(config.width, config.heads, config.bias)
+def _plain(kind: Callable[[int, int, bool], nn.Module]) -> Callable[[LMConfig, Settings], nn.Module]:
+    return lambda config, _: kind(config.width, config.heads, config.bias)
 
 
 def _window(config: LMConfig, settings: Settings) -> nn.Module:
     return SlidingWindowAttention(config.width, config.heads, config.bias, window=settings.window)
 
 
-def _linear(config: LMConfig, _: Settings) -> nn.Module:
-    return LinearAttention(config.width, config.heads, config.bias)
-
-
-def _delta(config: LMConfig, _: Settings) -> nn.Module:
-    return DeltaNet(config.width, config.heads, config.bias)
+MADE: dict[str, Callable[[LMConfig, Settings], nn.Module]] = {
+    "sv": lambda config, settings: _gated(HybridSVAttention, config, settings),
+    "softmax": _plain(SoftmaxAttention),
+    "window": _window,
+    "linear": _plain(LinearAttention),
+    "delta": _plain(DeltaNet),
+    "fista": lambda config, settings: _gated(FistaAttention, config, settings),
+    "ssm": _plain(SelectiveSSM),
+    "lstm": _plain(LSTM),
+}

@@ -10,16 +10,17 @@ from svmem.types import Json
 
 __all__ = ["MIXERS", "Settings", "read_settings"]
 
-MIXERS = ("sv", "softmax", "window", "linear", "delta")
+MIXERS = ("sv", "softmax", "window", "linear", "delta", "fista", "ssm", "lstm")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The model, its mixer, and its training. The defaults are the small model of [Ramesh2026].
 
-    `window` belongs to the sliding window, what stands from `chunk` to `learn_sigma` to the support vectors. `lr` is
-    the peak of the cosine and `warmup` the share of the steps before it. Each `every` steps `windows` stretches of the
-    held-out tenth are scored, evenly spaced and always the same. `limit_bytes` is how much of the file is used.
+    `window` belongs to the sliding window, what stands from `chunk` to `learn_sigma` to the support vectors, with the
+    exact gate (sv) or the paper's (fista). `lr` is the peak of the cosine and `warmup` the share of the steps before
+    it. Each `every` steps `windows` stretches of the held-out tenth are scored, evenly spaced and always the same.
+    `limit_bytes` is how much of the file is used.
     """
 
     mixer: str = "sv"

@@ -115,10 +115,11 @@ class Trainer:
 
 
 def adamw(model: nn.Module, lr: float) -> torch.optim.AdamW:
-    """Return the optimiser: matrices decay, gains and biases do not."""
-    matrices = [p for p in model.parameters() if p.dim() > 1]
-    others = [p for p in model.parameters() if p.dim() <= 1]
-    groups = [{"params": matrices, "weight_decay": DECAY}, {"params": others, "weight_decay": 0.0}]
+    """Return the optimiser: weights that are matrices decay; gains, biases and rates do not."""
+    decaying: dict[bool, list[nn.Parameter]] = {True: [], False: []}
+    for name, p in model.named_parameters():
+        decaying[p.dim() > 1 and name.endswith("weight")].append(p)
+    groups = [{"params": decaying[True], "weight_decay": DECAY}, {"params": decaying[False], "weight_decay": 0.0}]
     return torch.optim.AdamW(groups, lr=lr, betas=BETAS)
 
 

@@ -26,14 +26,15 @@ def test_the_shortest_runs_have_a_rate_too(steps, warmup):
     assert all(0 < learning_rate(settings, step) <= 2.0 for step in range(steps))
 
 
-@pytest.mark.parametrize("name", ["softmax", "delta"])
+@pytest.mark.parametrize("name", ["softmax", "delta", "ssm"])
 def test_matrices_decay_and_gains_and_biases_do_not(name):
     settings = Settings(mixer=name, width=16, layers=1, heads=2, block=8)
     model = LanguageModel(settings.model, mixer(settings))
     decaying, others = adamw(model, 1e-3).param_groups
     names = {id(p): name for name, p in model.named_parameters()}
     assert (decaying["weight_decay"], others["weight_decay"]) == (0.1, 0.0)
-    assert all("norm" in names[id(p)] for p in others["params"])
+    still = ("norm", "bias", "offset", "skip", "log_decay")
+    assert all(any(part in names[id(p)] for part in still) for p in others["params"])
     assert not any("norm" in names[id(p)] for p in decaying["params"])
     assert len(decaying["params"]) + len(others["params"]) == len(names)
 

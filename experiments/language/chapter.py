@@ -1,0 +1,50 @@
+"""What the results page says of the language model, and running what is missing of it."""
+
+import sys
+from pathlib import Path
+
+from experiments.language.claims import Runs, claim
+from experiments.language.figure import read_curve, save
+from experiments.language.picture import language_figure
+from experiments.language.plan import FAMILIES, finished
+from experiments.ledger import Claim
+
+__all__ = ["ARGUMENT", "COMMAND", "described", "read_runs", "run_missing"]
+
+ARGUMENT = "text for the language model, as gcide.dict.dz of Debian's dict-gcide; without it only Wikipedia pages"
+COMMAND = "python -m experiments.paper run --only F --data gcide.dict.dz"
+
+
+def read_runs(results: Path) -> Runs:
+    """Return the runs below a folder that are finished."""
+    found = {family.name: {run.name: results / family.name / run.name for run in family.runs} for family in FAMILIES}
+    return {
+        name: {run: read_curve(folder) for run, folder in folders.items() if finished(folder)}
+        for name, folders in found.items()
+        if any(map(finished, folders.values()))
+    }
+
+
+def described(results: Path, picture: Path) -> tuple[list[Claim], float]:
+    """Return what the rows say and the seconds they took, and draw the picture when there are some."""
+    runs = read_runs(results)
+    if not runs:
+        return [], 0.0
+    save(language_figure(runs), picture)
+    return claim(runs), sum(curve.rows[-1]["seconds"] for family in runs.values() for curve in family.values())
+
+
+def run_missing(results: Path, data: Path | None) -> int:
+    """Train the models that are not there yet, each going on where it stands, and return an exit code."""
+    from experiments import lm
+
+    for family in FAMILIES:
+        if family.dictionary and data is None:
+            print(f"experiments.paper: {family.title} needs --data: {ARGUMENT}", file=sys.stderr)
+            continue
+        for run in family.runs:
+            if not finished(results / family.name / run.name):
+                code = lm.main(family.command(run, results, data))
+                if code:
+                    return code
+    return 0

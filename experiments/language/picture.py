@@ -1,0 +1,105 @@
+"""The figure of the language models: curves, gains over the matched window seed by seed, and what switches do."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from experiments.language.claims import PAPER_GAINS, Runs, gains
+from experiments.language.compare import compared
+from experiments.language.figure import LOOKS, Curve
+from experiments.language.plan import FAMILIES
+from experiments.language.train import best
+from svmem.errors import InvalidInput
+from svmem.report.style import BLACK, GREY, GRID, canvas, ink
+
+__all__ = ["language_figure"]
+
+SHORT = {
+    "sv": "SV hybrid",
+    "fista": "SV, the paper's gate",
+    "softmax": "softmax",
+    "window": "window of the same state",
+    "linear": "linear attention",
+    "delta": "DeltaNet",
+}
+PLACES = {"small": "0.8M\ngcide", "medium": "3.22M\ngcide", "wiki": "0.8M\nWikipedia", "large": "10M\ngcide"}
+
+
+def language_figure(runs: Runs) -> Figure:
+    """Draw the curves of each size, the gains over the window beside the paper's, gradients, and the switches."""
+    figure, axes = canvas(12.5, 7.4, rows=2, widths=(1.0, 1.0, 1.0))
+    titles = {family.name: family.title for family in FAMILIES}
+    for ax, name in zip((axes[0], axes[1], axes[2]), ("small", "medium", "large"), strict=True):
+        _curves(ax, runs.get(name, {}), "bits_per_byte", titles[name])
+        ax.set_ylabel("held-out bits per byte")
+    _gains(axes[3], runs)
+    _curves(axes[4], runs.get("large", {}), "grad_norm", titles["large"])
+    axes[4].set_yscale("log")
+    axes[4].set_ylabel("norm of the gradient")
+    _switches(axes[5], runs.get("switches", {}))
+    for ax in axes:
+        ax.grid(color=GRID, linewidth=0.6)
+    handles = {label: handle for ax in axes[:3] for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=6)
+    return figure
+
+
+def _curves(ax: Axes, runs: Mapping[str, Curve], of: str, title: str) -> None:
+    """Draw the mean over the seeds of each mixer, and each seed thinly behind it."""
+    for mixer, name in SHORT.items():
+        mine = [curve for curve in runs.values() if curve.settings.mixer == mixer]
+        if not mine:
+            continue
+        _, color, line = LOOKS[mixer]
+        steps = [row["step"] for row in mine[0].rows]
+        heights = np.array([[row[of] for row in curve.rows] for curve in mine])
+        if len(mine) > 1:
+            ax.plot(steps, heights.T, color=color, linewidth=0.5, alpha=0.6)
+        ax.plot(steps, heights.mean(0), color=color, linestyle=line, linewidth=1.6, label=name)
+    ax.set_title(title)
+    ax.set_xlabel("step")
+
+
+def _gains(ax: Axes, runs: Runs) -> None:
+    """Draw a dot for each pair of seeds, ours full and the paper's hollow."""
+    places: list[str] = []
+    for family, label in PLACES.items():
+        try:
+            found = compared(list(runs.get(family, {}).values()), "sv", "window")
+        except InvalidInput:
+            continue
+        _dots(ax, len(places), gains(found), ink("blue"))
+        places.append(label)
+    for name, shares in PAPER_GAINS.items():
+        _dots(ax, len(places), shares, "none")
+        places.append("paper\n" + name.replace(", ", "\n"))
+    ax.axhline(0, color=BLACK, linewidth=0.8)
+    ax.set_xticks(range(len(places)), places, fontsize=8)
+    ax.set_ylabel("fewer bits than the window, %")
+    ax.set_title("each dot one pair of seeds; bar: mean")
+
+
+def _dots(ax: Axes, place: int, shares: Sequence[float], face: str) -> None:
+    at = place + np.linspace(-0.2, 0.2, len(shares)) if len(shares) > 1 else np.array([place])
+    edge = ink("blue") if face != "none" else GREY
+    ax.plot(at, 100 * np.array(shares), marker="o", linestyle="none", markersize=6, color=edge, markerfacecolor=face)
+    ax.hlines(100 * float(np.mean(shares)), place - 0.3, place + 0.3, color=edge, linewidth=2)
+
+
+def _switches(ax: Axes, runs: Mapping[str, Curve]) -> None:
+    """Draw the best bits of each switch as a dot on a line of its own."""
+    names = [name for name in runs if best(runs[name].rows)]
+    for place, name in enumerate(names):
+        lowest = best(runs[name].rows)
+        assert lowest is not None
+        ax.plot(lowest["bits_per_byte"], place, "o", color=LOOKS[runs[name].settings.mixer][1], markersize=7)
+    if "exact-gate" in names:
+        lowest = best(runs["exact-gate"].rows)
+        assert lowest is not None
+        ax.axvline(lowest["bits_per_byte"], color=GREY, linewidth=0.8)
+    ax.set_yticks(range(len(names)), [name.replace("-", " ") for name in names])
+    ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
+    ax.set_xlabel("best held-out bits per byte")
+    ax.set_title("one switch each, 0.8M, 150 steps")

@@ -1,0 +1,104 @@
+"""The chapter of the language model, from runs whose numbers are made up or tiny."""
+
+import json
+from dataclasses import asdict
+
+import pytest
+
+from experiments.language import chapter, files
+from experiments.language.claims import PAPER_GAINS, claim
+from experiments.language.figure import Curve
+from experiments.language.picture import language_figure
+from experiments.language.plan import FAMILIES, Family, Run, finished
+from experiments.language.settings import Settings
+from experiments.lm import parser
+
+SMALL = next(family for family in FAMILIES if family.name == "small")
+
+
+def curve(mixer, bits, seed=0, steep=1.0, gap=1e-15):
+    row = {"step": 1, "bits_per_byte": bits, "grad_norm": steep, "seconds": 2.0, "worst_gap": gap, "failed": 0.0}
+    return Curve(Settings(mixer=mixer, seed=seed, steps=1), [row])
+
+
+def fair():
+    small = {
+        f"{mixer}-{seed}": curve(mixer, bits, seed) for mixer, bits in (("sv", 2.0), ("window", 2.2)) for seed in (0, 1)
+    }
+    small["window-1"] = curve("window", 2.3, 1)
+    switches = {"exact-gate": curve("sv", 2.5), "paper-gate": curve("fista", 2.6), "unit-keys": curve("sv", 2.4)}
+    return {"small": small | {"softmax-0": curve("softmax", 2.1)}, "switches": switches}
+
+
+def foul():
+    small = {"sv-0": curve("sv", 2.0), "window-0": curve("window", 1.9), "softmax-0": curve("softmax", 1.8)}
+    switches = {
+        "exact-gate": curve("sv", 2.5, gap=1e-3),
+        "paper-gate": curve("fista", 2.4),
+        "unit-keys": curve("sv", 2.6),
+    }
+    return {"small": small, "switches": switches}
+
+
+def test_the_claims_hold_for_runs_that_bear_them_out_and_not_for_others():
+    assert [one.holds for one in claim(fair())] == [True] * 5
+    assert [one.holds for one in claim(foul())] == [False] * 5
+    assert [one.ours for one in claim(fair())] == [False, True, True, True, True]
+    assert claim({}) == []
+
+
+def test_the_papers_gains_are_those_that_it_sums_up():
+    shares = PAPER_GAINS["enwik8, 3.22M"]
+    assert len(shares) == 7
+    assert sum(shares) / 7 == pytest.approx(0.086, abs=1e-3)
+    assert min(shares) > 0 > min(PAPER_GAINS["10M"])
+
+
+@pytest.mark.parametrize("runs", [fair(), foul(), {}], ids=["fair", "foul", "none"])
+def test_the_figure_can_be_drawn_from_any_runs(runs):
+    assert len(language_figure(runs).axes) == 6
+
+
+def test_each_run_of_the_plan_is_a_command_that_the_command_line_takes(tmp_path):
+    for family in FAMILIES:
+        assert len({run.name for run in family.runs}) == len(family.runs)
+        for place, run in enumerate(family.runs):
+            options = parser().parse_args(family.command(run, tmp_path, tmp_path / "text"))
+            assert (options.mixer, options.seed) == (run.mixer, run.seed)
+            assert (options.data is None) == (family.name == "wiki")
+            assert run.like is None or run.like in [one.name for one in family.runs[:place]]
+
+
+def test_a_run_is_finished_with_its_last_step_and_not_before(finished_run, tmp_path):
+    assert finished(finished_run)
+    rows = files.read_rows(finished_run / files.ROWS)
+    files.write_json(tmp_path / files.RUN, json.loads((finished_run / files.RUN).read_text()))
+    assert not finished(tmp_path)
+    files.write_rows(tmp_path / files.ROWS, rows[:-1])
+    assert not finished(tmp_path)
+
+
+@pytest.fixture
+def finished_run(finished):
+    return finished
+
+
+def test_missing_runs_are_trained_once_and_described(tiny, tmp_path, monkeypatch, capsys):
+    runs = (Run("sv-0", "sv", options=("--chunk", "4")), Run("window-0", "window", like="sv-0"))
+    options = tuple(word for word in tiny if word not in ("--mixer", "softmax"))[2:]
+    monkeypatch.setattr(chapter, "FAMILIES", (Family("small", "tiny", options, runs), Family("wiki", "x", (), ())))
+    assert chapter.run_missing(tmp_path, None) == 0
+    assert "tiny needs --data" in capsys.readouterr().err
+    assert chapter.read_runs(tmp_path) == {}
+    assert chapter.described(tmp_path, tmp_path / "lm.svg") == ([], 0.0)
+    text = tiny[1]
+    assert chapter.run_missing(tmp_path, text) == 0
+    monkeypatch.setattr("experiments.lm.main", lambda _: pytest.fail("trained again"))
+    assert chapter.run_missing(tmp_path, text) == 0
+    found = chapter.read_runs(tmp_path)["small"]
+    assert {name: one.settings.mixer for name, one in found.items()} == {"sv-0": "sv", "window-0": "window"}
+    claims, seconds = chapter.described(tmp_path, tmp_path / "lm.svg")
+    assert len(claims) == 2
+    assert seconds > 0
+    assert (tmp_path / "lm.svg").read_text().startswith("<svg")
+    assert asdict(found["window-0"].settings)["window"] > 4
