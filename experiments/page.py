@@ -7,7 +7,7 @@ from pathlib import Path
 from experiments.ledger import Claim
 from svmem.report.page import Picture, Section, Table, Text, page
 
-__all__ = ["Chapter", "html", "markdown"]
+__all__ = ["Chapter", "Entry", "html", "markdown"]
 
 TITLE = "The paper, reproduced"
 LEAD = (
@@ -18,18 +18,27 @@ MACHINE = "Two shared CPU cores, no GPU; float64 in the solver, float32 in the l
 
 
 @dataclass(frozen=True, slots=True)
+class Entry:
+    """What paper.toml says of one experiment."""
+
+    letter: str
+    module: str
+    title: str
+    paper: str
+    data: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Chapter:
     """One experiment. figure and rows name files; None where nothing was run yet."""
 
-    letter: str
-    title: str
-    paper: str
-    note: str
-    claims: tuple[Claim, ...]
+    entry: Entry
     command: str
-    figure: str | None
-    rows: str | None
-    seconds: float
+    claims: tuple[Claim, ...] = ()
+    figure: str | None = None
+    rows: str | None = None
+    seconds: float = 0.0
 
 
 def markdown(chapters: Sequence[Chapter]) -> str:
@@ -45,13 +54,16 @@ def markdown(chapters: Sequence[Chapter]) -> str:
         "|---|---|---|---|",
     ]
     for one in chapters:
-        anchor = f"#{one.letter.lower()}-{one.title.lower().replace(' ', '-').replace(',', '')}"
-        out.append(f"| {one.letter} | [{one.title}]({anchor}) | {_score(one)} |")
+        letter, title = one.entry.letter, one.entry.title
+        anchor = f"#{letter.lower()}-{title.lower().replace(' ', '-').replace(',', '')}"
+        out.append(f"| {letter} | [{title}]({anchor}) | {_score(one)} |")
     for one in chapters:
-        out += ["", f"## {one.letter} {one.title}", "", f"**Paper.** {one.paper}", ""]
-        out += [one.note, ""] if one.note else []
+        entry = one.entry
+        out += ["", f"## {entry.letter} {entry.title}", "", f"**Paper.** {entry.paper}", ""]
+        out += [entry.note, ""] if entry.note else []
         out += [f"- {claim.verdict}: {claim.text}" for claim in one.claims] or ["Not run yet."]
-        out += ["", f"![{one.title}](figures/{one.figure})"] if one.figure else []
+        out += ["", f"![{entry.title}](figures/{one.figure})"] if one.figure else []
+        out += ["", f"Data: {entry.data}."]
         rows = f" · [rows](../experiments/results/{one.rows}) · {_time(one.seconds)}" if one.rows else ""
         out += ["", f"`{one.command}`{rows}"]
     return "\n".join(out) + "\n"
@@ -61,17 +73,17 @@ def html(chapters: Sequence[Chapter], figures: Path) -> str:
     """Return the same as one file that needs nothing else."""
     sections = []
     for one in chapters:
+        entry = one.entry
         rows = tuple((claim.text, claim.verdict) for claim in one.claims)
         blocks = [
-            Text((f"Paper: {one.paper}", *filter(None, [one.note]))),
+            Text((f"Paper: {entry.paper}", *filter(None, [entry.note]))),
             Table(("what our rows say", "verdict"), rows, words=(1,)),
         ]
         if one.figure:
+            below = f"Data: {entry.data} · {one.command} · {_time(one.seconds)}"
             picture = (figures / one.figure).read_text()
-            blocks.insert(
-                1, Picture(f"figure-{one.letter}", picture, one.title, f"{one.command} · {_time(one.seconds)}")
-            )
-        sections.append(Section(f"{one.letter}. {one.title}", tuple(blocks)))
+            blocks.insert(1, Picture(f"figure-{entry.letter}", picture, entry.title, below))
+        sections.append(Section(f"{entry.letter}. {entry.title}", tuple(blocks)))
     return page(TITLE, LEAD, tuple(sections), (MACHINE, _total(chapters)))
 
 

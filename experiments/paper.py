@@ -11,7 +11,6 @@ import importlib
 import sys
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
@@ -20,25 +19,14 @@ from rich.console import Console
 from experiments.language.figure import save
 from experiments.language.files import read_rows
 from experiments.ledger import Experiment
-from experiments.page import Chapter, html, markdown
+from experiments.page import Chapter, Entry, html, markdown
 from svmem.errors import InvalidInput, SvmemError
 from svmem.types import Json
 
-__all__ = ["Entry", "chapter", "entries", "main"]
+__all__ = ["chapter", "entries", "main"]
 
 ROOT = Path(__file__).parents[1]
 RESULTS, FIGURES = ROOT / "experiments" / "results", ROOT / "docs" / "figures"
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What paper.toml says of one experiment."""
-
-    letter: str
-    module: str
-    title: str
-    paper: str
-    note: str = ""
 
 
 def entries(only: Sequence[str] = ()) -> list[Entry]:
@@ -61,21 +49,11 @@ def chapter(entry: Entry, results: Path = RESULTS, figures: Path = FIGURES) -> C
     rows = [row for row in rows if row["config"] == rows[-1]["config"]] if rows else []
     command = f"python -m experiments.{entry.module}"
     if not rows:
-        return Chapter(entry.letter, entry.title, entry.paper, entry.note, (), command, None, None, 0.0)
+        return Chapter(entry, command)
     picture = figures / f"{entry.module}.svg"
     save(experiment.draw(rows), picture)
     seconds = sum(max((row.get("seconds") or 0.0) for row in rows if row["arm"] == arm) for arm in _arms(rows))
-    return Chapter(
-        entry.letter,
-        entry.title,
-        entry.paper,
-        entry.note,
-        tuple(experiment.claim(rows)),
-        command,
-        picture.name,
-        path.name,
-        seconds,
-    )
+    return Chapter(entry, command, tuple(experiment.claim(rows)), picture.name, path.name, seconds)
 
 
 def _arms(rows: Sequence[Json]) -> list[str]:
@@ -88,8 +66,7 @@ def _language(entry: Entry, results: Path, figures: Path) -> Chapter:
 
     claims, seconds = described(results / "lm", figures / "lm.svg")
     picture, rows = ("lm.svg", "lm") if claims else (None, None)
-    head = (entry.letter, entry.title, entry.paper, entry.note)
-    return Chapter(*head, tuple(claims), COMMAND, picture, rows, seconds)
+    return Chapter(entry, COMMAND, tuple(claims), picture, rows, seconds)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -126,7 +103,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(required=True, metavar="run | page")
     one = commands.add_parser("run", help="run what is missing")
     one.add_argument("--only", nargs="+", default=[], metavar="LETTER", help="experiments (all)")
-    one.add_argument("--data", type=Path, help="text for the language model (Wikipedia pages inside gensim)")
+    one.add_argument("--data", type=Path, help="text for the language model, as gcide.dict.dz of Debian's dict-gcide")
     one.set_defaults(work=run)
     one = commands.add_parser("page", help="write the results page from the rows")
     one.add_argument("--html", type=Path, default=Path("report.html"), help="the page in one file (%(default)s)")

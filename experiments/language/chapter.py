@@ -11,7 +11,7 @@ from experiments.ledger import Claim
 
 __all__ = ["ARGUMENT", "COMMAND", "described", "read_runs", "run_missing"]
 
-ARGUMENT = "text for the language model, as gcide.dict.dz of Debian's dict-gcide; without it only Wikipedia pages"
+ARGUMENT = "a text, as gcide.dict.dz of Debian's dict-gcide"
 COMMAND = "python -m experiments.paper run --only F --data gcide.dict.dz"
 
 

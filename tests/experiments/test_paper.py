@@ -7,7 +7,7 @@ import pytest
 
 from experiments import paper
 from experiments.ledger import Claim
-from experiments.page import Chapter, html, markdown
+from experiments.page import Chapter, Entry, html, markdown
 from svmem.errors import InvalidInput
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
@@ -64,17 +64,20 @@ def test_the_page_has_each_sentence_with_its_verdict_and_needs_nothing_else(tmp_
         Claim("a third", None),
         Claim("a fourth", True, ours=True),
     )
-    one = Chapter("X", "A title", "It says so.", "A note.", claims, "python -m x", "x.svg", "x.jsonl", 150.0)
+    entry = Entry("X", "x", "A title", "It says so.", "some drawn keys", "A note.")
+    one = Chapter(entry, "python -m x", claims, "x.svg", "x.jsonl", 150.0)
     text = markdown([one])
     for part in ("- reproduced: one thing", "- not reproduced: another", "- cannot be told: a third"):
         assert part in text
     assert "- holds: a fourth" in text
     assert "\n\nA note.\n\n" in text
+    assert "\n\nData: some drawn keys.\n\n" in text
     assert "| 1 of 2 | 1 of 1 |" in text
     assert "(#x-a-title)" in text
     assert "2 min" in text
     page = html([one], tmp_path)
     assert "one thing &lt;holds&gt;" in page
     assert "<p>A note.</p>" in page
+    assert "Data: some drawn keys" in page
     assert 'src="data:image/svg+xml;base64,' in page
     assert "http" not in page.replace("http-equiv", "")
