@@ -52,7 +52,7 @@ def recall_figure(rows: Sequence[Json]) -> Figure:
         ax.set_ylim(-0.02, 1.04)
         ax.axhline(CHANCE, color=GREY, linewidth=0.8, zorder=0)
     for ax in axes[1:3]:
-        ax.set_yscale("log")
+        ax.set_yscale("log" if copy else "linear")
     for ax in axes:
         ax.grid(color=GRID, linewidth=0.6)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=5)
@@ -75,6 +75,8 @@ def _lines(ax: Axes, rows: Sequence[Json], over: str, of: str) -> None:
 
 
 def _doubling(ax: Axes, rows: Sequence[Json], over: str) -> None:
+    if not rows:  # nothing that a logarithm could be taken of
+        return
     ax.set_xscale("log", base=2)
     ticks = sorted({row[over] for row in rows})
     ax.set_xticks(ticks, [str(tick) for tick in ticks])
@@ -105,6 +107,7 @@ def _tasks(ax: Axes, rows: Sequence[Json]) -> None:
             at = number + 0.09 * (place - (len(LOOKS) - 1) / 2)
             ax.plot([at] * len(found), found, color=color, marker=mark, linestyle="none", markersize=5, alpha=0.8)
     ax.set_xticks(range(len(GROUPS)), list(GROUPS))
+    ax.set_xlim(-0.6, len(GROUPS) - 0.4)
 
 
 def _over(rows: Sequence[Json], over: str, of: str) -> dict[float, list[float]]:

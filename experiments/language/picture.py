@@ -53,8 +53,9 @@ def _curves(ax: Axes, runs: Mapping[str, Curve], of: str, title: str) -> None:
         if not mine:
             continue
         _, color, line = LOOKS[mixer]
-        steps = [row["step"] for row in mine[0].rows]
-        heights = np.array([[row[of] for row in curve.rows] for curve in mine])
+        shortest = min(len(curve.rows) for curve in mine)
+        steps = [row["step"] for row in mine[0].rows[:shortest]]
+        heights = np.array([[row[of] for row in curve.rows[:shortest]] for curve in mine])
         if len(mine) > 1:
             ax.plot(steps, heights.T, color=color, linewidth=0.5, alpha=0.6)
         ax.plot(steps, heights.mean(0), color=color, linestyle=line, linewidth=1.6, label=name)
