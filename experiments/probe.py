@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from svmem.nn import Gate, SVAttention, gate_statistics
 from svmem.nn.attention import Packed
 
-__all__ = ["GateFlow", "gate_figures", "last_supports", "probed"]
+__all__ = ["GateFlow", "gate_figures", "probed", "supports_after"]
 
 
 class GateOf(Protocol):
@@ -41,7 +41,9 @@ def probed(model: nn.Module) -> Iterator[GateFlow]:
     """Note what flows back through the gates of all SVAttention layers of a model while the block runs."""
     flow = GateFlow()
 
-    def noting(inner: GateOf) -> GateOf:
+    def noting(layer: SVAttention) -> GateOf:
+        inner = layer.gate_of
+
         def gate_of(packed: Packed, valid: Tensor) -> Gate | None:
             # Only the gate reads this view, so what comes back to it came through the gate.
             through = packed.tokens.view_as(packed.tokens)
@@ -56,15 +58,17 @@ def probed(model: nn.Module) -> Iterator[GateFlow]:
 
 
 @contextmanager
-def last_supports(model: nn.Module) -> Iterator[list[float]]:
-    """Note how many tokens, on average, carry the last gate of each sequence while the block runs: one a gate call."""
+def supports_after(model: nn.Module, told: int) -> Iterator[list[float]]:
+    """Note how many tokens, on average, carry the last gate over at most `told` tokens: one number a gate call."""
     sizes: list[float] = []
 
-    def noting(inner: GateOf) -> GateOf:
+    def noting(layer: SVAttention) -> GateOf:
+        inner = layer.gate_of
+
         def gate_of(packed: Packed, valid: Tensor) -> Gate | None:
-            found = inner(packed, valid)
-            if found is not None and found.counts.shape[-1]:
-                sizes.append(float(found.counts[..., -1].double().mean()))
+            found, place = inner(packed, valid), told // layer.chunk - 1
+            if found is not None and 0 <= place < found.counts.shape[-1]:
+                sizes.append(float(found.counts[..., place].double().mean()))
             return found
 
         return gate_of
@@ -74,10 +78,10 @@ def last_supports(model: nn.Module) -> Iterator[list[float]]:
 
 
 @contextmanager
-def _around_gates(model: nn.Module, wrap: Callable[[GateOf], GateOf]) -> Iterator[None]:
+def _around_gates(model: nn.Module, wrap: Callable[[SVAttention], GateOf]) -> Iterator[None]:
     layers = [module for module in model.modules() if isinstance(module, SVAttention)]
     for layer in layers:
-        layer.gate_of = wrap(layer.gate_of)
+        layer.gate_of = wrap(layer)
     try:
         yield
     finally:

@@ -23,7 +23,7 @@ from torch.nn.functional import cross_entropy
 from experiments import ledger
 from experiments.facts import KEYS, NONE, STRAYS, VALUES, Task, episode
 from experiments.ledger import Experiment, Tick, done, plain, silent
-from experiments.probe import gate_figures, last_supports
+from experiments.probe import gate_figures, supports_after
 from experiments.reader import GATED, MIXERS, Reader, state_size
 from experiments.recall_claims import claim
 from svmem.errors import InvalidInput
@@ -47,8 +47,8 @@ class Config:
     heads: int = 2
     chunk: int = 16
     C: float = 0.25
-    sigma: float = 6.0
-    steps: int = 350
+    sigma: float = 9.0
+    steps: int = 400
     batch: int = 16
     lr: float = 3e-3
     held_out: int = 128
@@ -165,7 +165,7 @@ def _ask(config: Config, arm: Arm, task: Task, model: Reader) -> Json:
     gates: list[dict[str, float]] = []
     times: list[float] = []
     tokens = 0
-    with last_supports(model) as supports:
+    with supports_after(model, task.told) as supports:
         for _ in range(0, config.held_out, config.batch):
             given = episode(task, config.batch, rng)
             start = time.perf_counter()
@@ -177,7 +177,7 @@ def _ask(config: Config, arm: Arm, task: Task, model: Reader) -> Json:
             tokens = given.key.shape[1]
     hit, gone = torch.cat(right).double(), torch.cat(answers) == NONE
     some = bool(gates[0])
-    support = float(np.mean(supports)) if some else None
+    support = float(np.mean(supports)) if supports else None
     return {
         "arm": arm.name,
         "task": task.name,
@@ -193,7 +193,7 @@ def _ask(config: Config, arm: Arm, task: Task, model: Reader) -> Json:
         "accuracy_kept": float(hit[~gone].mean()),
         "accuracy_deleted": float(hit[gone].mean()) if bool(gone.any()) else None,
         "chance": 1 / VALUES,
-        "support": support,  # of the last gate, which the questions read
+        "support": support,  # of the last gate before the questions
         "mean_support": float(np.mean([one["mean_support"] for one in gates])) if some else None,  # of all gates
         "certified": float(np.mean([one["certified"] for one in gates])) if some else None,
         "worst_gap": max(one["worst_gap"] for one in gates) if some else None,

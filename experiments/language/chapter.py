@@ -34,17 +34,20 @@ def described(results: Path, picture: Path) -> tuple[list[Claim], float]:
     return claim(runs), sum(curve.rows[-1]["seconds"] for family in runs.values() for curve in family.values())
 
 
-def run_missing(results: Path, data: Path | None) -> int:
+def run_missing(results: Path, data: Path | None, device: str = "cpu") -> int:
     """Train the models that are not there yet, each going on where it stands, and return an exit code."""
     from experiments import lm
 
     for family in FAMILIES:
-        if family.dictionary and data is None:
-            print(f"experiments.paper: {family.title} needs --data: {ARGUMENT}", file=sys.stderr)
+        lacks = f"--data: {ARGUMENT}" if family.dictionary and data is None else None
+        lacks = "--device cuda" if family.gpu and device == "cpu" else lacks
+        if lacks is not None:
+            print(f"experiments.paper: left out: {family.title} needs {lacks}", file=sys.stderr)
             continue
         for run in family.runs:
-            if not finished(results / family.name / run.name):
-                code = lm.main(family.command(run, results, data))
-                if code:
+            folder = results / family.name / run.name
+            if not finished(folder):
+                code = lm.main(family.command(run, results, data, device))
+                if code and not finished(folder):  # a run that diverged is one that is told of
                     return code
     return 0

@@ -12,6 +12,8 @@ from svmem.errors import InvalidInput
 
 __all__ = ["Comparison", "compared"]
 
+DIVERGED = 8.0  # bits per byte of a run that diverged: those of a model that knows nothing
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -31,9 +33,14 @@ class Comparison:
         return sum(a < b for a, b in zip(self.ours, self.theirs, strict=True))
 
     @property
+    def gains(self) -> tuple[float, ...]:
+        """By what share of the other's bits the first one's are fewer, seed by seed."""
+        return tuple(1 - a / b for a, b in zip(self.ours, self.theirs, strict=True))
+
+    @property
     def gain(self) -> float:
-        """By what share of the other's bits the first one's are fewer, on average over the seeds."""
-        return sum(1 - a / b for a, b in zip(self.ours, self.theirs, strict=True)) / len(self.seeds)
+        """The mean of that over the seeds."""
+        return sum(self.gains) / len(self.seeds)
 
     def __str__(self) -> str:
         pairs = ", ".join(f"{a:.3f} : {b:.3f}" for a, b in zip(self.ours, self.theirs, strict=True))
@@ -69,5 +76,5 @@ def _best_by_seed(curves: Sequence[Curve], mixer: str) -> dict[int, float]:
     for curve in curves:
         row = best(curve.rows)
         if curve.settings.mixer == mixer and row is not None:
-            found[curve.settings.seed] = row["bits_per_byte"]
+            found[curve.settings.seed] = DIVERGED if curve.diverged else row["bits_per_byte"]
     return found

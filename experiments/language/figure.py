@@ -20,6 +20,7 @@ __all__ = ["LOOKS", "Curve", "curves_figure", "read_curve", "save"]
 LOOKS: dict[str, tuple[str, str, Any]] = {
     "sv": ("SV-Attention, C {C:g}, chunk {chunk}", ink("blue"), "-"),
     "fista": ("the paper's gate, C {C:g}, chunk {chunk}", ink("sky"), "-"),
+    "uniform": ("equal coefficients, chunk {chunk}", ink("sky"), (0, (1, 1))),
     "softmax": ("softmax attention", ink("vermilion"), "--"),
     "window": ("sliding window of {window}", ink("orange"), "-."),
     "linear": ("linear attention", ink("green"), ":"),
@@ -35,6 +36,7 @@ class Curve:
 
     settings: Settings
     rows: list[Json]
+    diverged: bool = False
 
     @property
     def name(self) -> str:
@@ -46,10 +48,11 @@ class Curve:
 def read_curve(folder: Path) -> Curve:
     """Return the run in a folder. Raises FileRefused when it has measured nothing yet."""
     settings = read_settings(files.read_json(folder / files.RUN), folder / files.RUN)
-    rows = [row for row in files.read_rows(folder / files.ROWS) if row["bits_per_byte"] is not None]
+    found = files.read_rows(folder / files.ROWS)
+    rows = [row for row in found if row["bits_per_byte"] is not None]
     if not rows:
         raise FileRefused(f"{folder} holds a run that has no row yet: one comes every {settings.every} steps")
-    return Curve(settings, rows)
+    return Curve(settings, rows, found[-1]["status"] != "ok")
 
 
 def curves_figure(curves: Sequence[Curve]) -> Figure:

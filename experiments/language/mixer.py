@@ -5,6 +5,7 @@ from collections.abc import Callable
 from torch import nn
 
 from experiments.language.settings import Settings
+from experiments.language.uniform import UniformSVAttention
 from svmem.baselines import (
     LSTM,
     DeltaNet,
@@ -54,6 +55,7 @@ MADE: dict[str, Callable[[LMConfig, Settings], nn.Module]] = {
     "linear": _plain(LinearAttention),
     "delta": _plain(DeltaNet),
     "fista": lambda config, settings: _gated(FistaAttention, config, settings),
+    "uniform": lambda config, settings: _gated(UniformSVAttention, config, settings),
     "ssm": _plain(SelectiveSSM),
     "lstm": _plain(LSTM),
 }

@@ -6,24 +6,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.language.claims import PAPER_GAINS, Runs, gains
-from experiments.language.compare import compared
+from experiments.language.claims import OTHERS, PAPER_GAINS, Runs, kind, versus
 from experiments.language.figure import LOOKS, Curve
 from experiments.language.plan import FAMILIES
 from experiments.language.train import best
-from svmem.errors import InvalidInput
 from svmem.report.style import BLACK, GREY, GRID, canvas, ink
 
 __all__ = ["language_figure"]
 
-SHORT = {
-    "sv": "SV hybrid",
-    "fista": "SV, the paper's gate",
-    "softmax": "softmax",
-    "window": "window of the same state",
-    "linear": "linear attention",
-    "delta": "DeltaNet",
-}
+NAMES = {"sv": "SV hybrid", **OTHERS}
 PLACES = {"small": "0.8M\ngcide", "medium": "3.22M\ngcide", "wiki": "0.8M\nWikipedia", "large": "10M\ngcide"}
 
 
@@ -42,17 +33,17 @@ def language_figure(runs: Runs) -> Figure:
     for ax in axes:
         ax.grid(color=GRID, linewidth=0.6)
     handles = {label: handle for ax in axes[:3] for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=6)
+    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=4)
     return figure
 
 
 def _curves(ax: Axes, runs: Mapping[str, Curve], of: str, title: str) -> None:
     """Draw the mean over the seeds of each mixer, and each seed thinly behind it."""
-    for mixer, name in SHORT.items():
-        mine = [curve for curve in runs.values() if curve.settings.mixer == mixer]
+    for first, name in NAMES.items():
+        mine = [curve for run, curve in runs.items() if kind(run) == first]
         if not mine:
             continue
-        _, color, line = LOOKS[mixer]
+        _, color, line = LOOKS[mine[0].settings.mixer] if first != "local" else ("", GREY, "-.")
         shortest = min(len(curve.rows) for curve in mine)
         steps = [row["step"] for row in mine[0].rows[:shortest]]
         heights = np.array([[row[of] for row in curve.rows[:shortest]] for curve in mine])
@@ -67,11 +58,10 @@ def _gains(ax: Axes, runs: Runs) -> None:
     """Draw a dot for each pair of seeds, ours full and the paper's hollow."""
     places: list[str] = []
     for family, label in PLACES.items():
-        try:
-            found = compared(list(runs.get(family, {}).values()), "sv", "window")
-        except InvalidInput:
+        found = versus(runs.get(family, {}), "window")
+        if found is None:
             continue
-        _dots(ax, len(places), gains(found), ink("blue"))
+        _dots(ax, len(places), found.gains, ink("blue"))
         places.append(label)
     for name, shares in PAPER_GAINS.items():
         _dots(ax, len(places), shares, "none")

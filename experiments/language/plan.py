@@ -22,18 +22,23 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Runs of one size on one text. `dictionary`: on the text that the user names, else on Wikipedia pages."""
+    """Runs of one size on one text. `dictionary`: on gcide or what the user names, else on Wikipedia pages.
+
+    `gpu`: so large that it is run where there is one, and nowhere else.
+    """
 
     name: str
     title: str
     options: tuple[str, ...]
     runs: tuple[Run, ...]
     dictionary: bool = True
+    gpu: bool = False
 
-    def command(self, run: Run, results: Path, data: Path | None) -> list[str]:
+    def command(self, run: Run, results: Path, data: Path | None, device: str = "cpu") -> list[str]:
         """Return what `python -m experiments.lm` is asked for this run, in a folder below `results`."""
         folder = results / self.name
         argv = ["train", "--mixer", run.mixer, "--seed", str(run.seed), "--out", str(folder / run.name)]
+        argv += ["--device", device] if device != "cpu" else []
         argv += [*self.options, *run.options]
         argv += ["--data", str(data)] if data is not None and self.dictionary else []
         return argv + (["--match", str(folder / run.like)] if run.like else [])
@@ -51,12 +56,16 @@ def others(*mixers: str) -> tuple[Run, ...]:
 
 
 SMALL = ("--width", "128")
+TEN = ("--width", "384", "--layers", "6", "--heads", "6", "--block", "512")
+THIRTY_TWO = ("--width", "512", "--layers", "10", "--heads", "8", "--block", "512")
+FULL = ("--steps", "6000", "--limit-bytes", "20000000")
+LOCAL = Run("local-0", "window", options=("--window", "64"))  # as wide as the chunk: no memory at all
 FAMILIES = (
     Family(
         "small",
         "0.8M parameters, gcide",
         (*SMALL, "--steps", "1000", "--every", "50", "--windows", "128"),
-        (*pairs(0, 1, 2, 3, 4), *others("softmax", "linear", "delta", "fista")),
+        (*pairs(0, 1, 2, 3, 4), *others("softmax", "uniform"), LOCAL, *others("linear", "delta", "fista")),
     ),
     Family(
         "switches",
@@ -88,15 +97,19 @@ FAMILIES = (
         "large",
         "10M parameters, gcide",
         (
-            *("--width", "384", "--layers", "6", "--heads", "6", "--block", "512", "--batch", "4"),
+            *(*TEN, "--batch", "4"),
             *("--steps", "200", "--every", "20", "--windows", "16"),
         ),
         pairs(0),
     ),
+    Family("paper-3M", "the paper's 3.22M", ("--steps", "6000"), (*pairs(*range(7)), *others("softmax")), gpu=True),
+    Family("paper-10M", "the paper's 10M", (*TEN, *FULL), pairs(*range(5)), gpu=True),
+    Family("paper-32M", "the paper's 32M", (*THIRTY_TWO, *FULL), pairs(0), gpu=True),
 )
 
 
 def finished(folder: Path) -> bool:
-    """Return whether a run has come to its last step."""
-    rows: list[Json] = read_rows(folder / ROWS) if (folder / ROWS).exists() else []
-    return bool(rows) and rows[-1]["step"] == read_json(folder / RUN)["settings"]["steps"]
+    """Return whether a run has come to its end: to its last step, or to numbers that are none."""
+    rows: list[Json] = read_rows(folder / ROWS)
+    last = read_json(folder / RUN)["settings"]["steps"] if rows else 0
+    return bool(rows) and (rows[-1]["step"] == last or rows[-1]["status"] != "ok")

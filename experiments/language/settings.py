@@ -10,7 +10,7 @@ from svmem.types import Json
 
 __all__ = ["MIXERS", "Settings", "read_settings"]
 
-MIXERS = ("sv", "softmax", "window", "linear", "delta", "fista", "ssm", "lstm")
+MIXERS = ("sv", "softmax", "window", "linear", "delta", "fista", "uniform", "ssm", "lstm")
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,21 +60,23 @@ def train(trainer: Trainer, folder: Path, command: str, progress: Progress) -> I
     """
     settings, first = trainer.settings, trainer.world.first
     common = provenance(trainer, command)
-    step, seconds = trainer.step, trainer.seconds
+    step, seconds, steepest = trainer.step, trainer.seconds, 0.0
     while trainer.step < settings.steps:
         taken = trainer.advance(progress.stop)
         speed = settings.batch * settings.block * (trainer.step - step) / (trainer.seconds - seconds)
         progress.step(taken.loss, speed)
+        steepest = max(steepest, taken.grad_norm)
         finite = math.isfinite(taken.loss) and math.isfinite(taken.grad_norm)
         due = not finite or trainer.step % settings.every == 0 or trainer.step == settings.steps
-        row = measured(trainer, taken.loss, taken.grad_norm) | {"tokens_per_s": speed} | common if due else None
+        since = {"grad_norm_max": steepest if finite else None, "tokens_per_s": speed}  # since the row before
+        row = measured(trainer, taken.loss, taken.grad_norm) | since | common if due else None
         if row and first:
             files.add_row(folder / files.ROWS, row)
         if first and finite and (due or taken.stop):
             checkpoint.write_arrays(folder / files.CHECKPOINT, trainer.snapshot())
         if row:
             yield row
-            step, seconds = trainer.step, trainer.seconds
+            step, seconds, steepest = trainer.step, trainer.seconds, 0.0
         if taken.stop or not finite:
             return
 

@@ -7,8 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from svmem.baselines.fista_gate import fista_gate
+from svmem.baselines import FistaAttention
+from svmem.baselines.fista_gate import _descend, _gram, fista_gate
 from svmem.errors import InvalidInput
+from svmem.nn import SVCache
 from tests.cases.gates import KEY_SETS
 from tests.oracles.gate_derivatives import dense_jacobian
 from tests.oracles.gates import reference_gate
@@ -40,11 +42,15 @@ def test_coefficients_sum_to_one_or_are_none(family: str) -> None:
     assert sums[1:].numpy() == pytest.approx(1.0, abs=1e-4)
 
 
-def test_without_the_last_solve_the_steps_end_in_the_capped_simplex_for_any_number_of_them() -> None:
-    keys = torch.tensor(keys_of("random", 24, 4))[None, None]
-    for iterations in (0, 1, 300):
-        found = fista_gate(keys, [24], C=0.2, sigma=1.5, iterations=iterations)
-        assert float(found.sum()) == pytest.approx(1.0, abs=1e-4)
+@pytest.mark.parametrize("iterations", [0, 1, 80])
+def test_without_the_last_solve_the_steps_end_in_the_capped_simplex_for_any_number_of_them(iterations: int) -> None:
+    gram = _gram(torch.tensor(keys_of("redundant", 24, 4)).float()[None, None], torch.tensor(1.5))
+    there = torch.arange(24) < torch.tensor([[12], [24]])
+    found = _descend(gram, there, 0.2, iterations)[0, 0]
+    assert found.min() >= 0
+    assert found.max() <= 0.2
+    assert (found[~there] == 0).all()
+    assert found.sum(-1).numpy() == pytest.approx(1.0, abs=1e-5)
 
 
 def test_fewer_keys_than_one_over_c_share_the_mass_equally() -> None:
@@ -109,3 +115,10 @@ def test_bad_arguments_are_refused_in_one_sentence(
 
 def test_no_boundaries_give_no_coefficients() -> None:
     assert fista_gate(KEYS, [], C=0.3, sigma=1.0).shape == (1, 2, 0, 8)
+
+
+def test_the_layer_refuses_what_the_papers_gate_has_no_rule_for():
+    layer, x = FistaAttention(8, 2), torch.zeros(1, 4, 8)
+    for padding, cache in ((torch.zeros(1, 4, dtype=torch.bool), None), (None, SVCache(layer))):
+        with pytest.raises(InvalidInput, match="FistaAttention takes neither key_padding_mask nor cache"):
+            layer(x, padding, cache=cache)

@@ -16,9 +16,9 @@ from experiments.lm import parser
 SMALL = next(family for family in FAMILIES if family.name == "small")
 
 
-def curve(mixer, bits, seed=0, steep=1.0, gap=1e-15):
-    row = {"step": 1, "bits_per_byte": bits, "grad_norm": steep, "seconds": 2.0, "worst_gap": gap, "failed": 0.0}
-    return Curve(Settings(mixer=mixer, seed=seed, steps=1), [row])
+def curve(mixer, bits, seed=0, gap=1e-15, diverged=False):
+    row = {"step": 1, "bits_per_byte": bits, "grad_norm": 1.0, "seconds": 2.0, "worst_gap": gap, "failed": 0.0}
+    return Curve(Settings(mixer=mixer, seed=seed, steps=1), [row], diverged)
 
 
 def fair():
@@ -27,23 +27,31 @@ def fair():
     }
     small["window-1"] = curve("window", 2.3, 1)
     switches = {"exact-gate": curve("sv", 2.5), "paper-gate": curve("fista", 2.6), "unit-keys": curve("sv", 2.4)}
-    return {"small": small | {"softmax-0": curve("softmax", 2.1)}, "switches": switches}
+    large = {"sv-0": curve("sv", 2.0), "window-0": curve("window", 2.2)}
+    small |= {"softmax-0": curve("softmax", 2.1), "local-0": curve("window", 2.05)}
+    return {"small": small, "switches": switches, "large": large}
 
 
 def foul():
-    small = {"sv-0": curve("sv", 2.0), "window-0": curve("window", 1.9), "softmax-0": curve("softmax", 1.8)}
+    small = {
+        "sv-0": curve("sv", 2.0, diverged=True),
+        "window-0": curve("window", 2.2),
+        "softmax-0": curve("softmax", 1.8),
+    }
+    small |= {"local-0": curve("window", 1.9)}
+    large = {"sv-0": curve("sv", 2.0), "window-0": curve("window", 1.9)}
     switches = {
         "exact-gate": curve("sv", 2.5, gap=1e-3),
         "paper-gate": curve("fista", 2.4),
         "unit-keys": curve("sv", 2.6),
     }
-    return {"small": small, "switches": switches}
+    return {"small": small, "switches": switches, "large": large}
 
 
 def test_the_claims_hold_for_runs_that_bear_them_out_and_not_for_others():
-    assert [one.holds for one in claim(fair())] == [True] * 5
-    assert [one.holds for one in claim(foul())] == [False] * 5
-    assert [one.ours for one in claim(fair())] == [False, True, True, True, True]
+    assert [one.holds for one in claim(fair())] == [True] * 9
+    assert [one.holds for one in claim(foul())] == [False] * 9
+    assert [one.ours for one in claim(fair())] == [False] + [True] * 8
     assert claim({}) == []
 
 
@@ -51,7 +59,7 @@ def test_the_papers_gains_are_those_that_it_sums_up():
     shares = PAPER_GAINS["enwik8, 3.22M"]
     assert len(shares) == 7
     assert sum(shares) / 7 == pytest.approx(0.086, abs=1e-3)
-    assert min(shares) > 0 > min(PAPER_GAINS["10M"])
+    assert min(shares) > 0 > min(PAPER_GAINS["10M"]) > max(PAPER_GAINS["32M"])
 
 
 @pytest.mark.parametrize("runs", [fair(), foul(), {}], ids=["fair", "foul", "none"])
@@ -63,7 +71,9 @@ def test_each_run_of_the_plan_is_a_command_that_the_command_line_takes(tmp_path)
     for family in FAMILIES:
         assert len({run.name for run in family.runs}) == len(family.runs)
         for place, run in enumerate(family.runs):
-            options = parser().parse_args(family.command(run, tmp_path, tmp_path / "text"))
+            device = "cuda" if family.gpu else "cpu"
+            options = parser().parse_args(family.command(run, tmp_path, tmp_path / "text", device))
+            assert options.device == device
             assert (options.mixer, options.seed) == (run.mixer, run.seed)
             assert (options.data is None) == (family.name == "wiki")
             assert run.like is None or run.like in [one.name for one in family.runs[:place]]
@@ -88,7 +98,7 @@ def test_missing_runs_are_trained_once_and_described(tiny, tmp_path, monkeypatch
     options = tuple(word for word in tiny if word not in ("--mixer", "softmax"))[2:]
     monkeypatch.setattr(chapter, "FAMILIES", (Family("small", "tiny", options, runs), Family("wiki", "x", (), ())))
     assert chapter.run_missing(tmp_path, None) == 0
-    assert "tiny needs --data" in capsys.readouterr().err
+    assert "left out: tiny needs --data" in capsys.readouterr().err
     assert chapter.read_runs(tmp_path) == {}
     assert chapter.described(tmp_path, tmp_path / "lm.svg") == ([], 0.0)
     text = tiny[1]
@@ -98,7 +108,7 @@ def test_missing_runs_are_trained_once_and_described(tiny, tmp_path, monkeypatch
     found = chapter.read_runs(tmp_path)["small"]
     assert {name: one.settings.mixer for name, one in found.items()} == {"sv-0": "sv", "window-0": "window"}
     claims, seconds = chapter.described(tmp_path, tmp_path / "lm.svg")
-    assert len(claims) == 2
+    assert len(claims) == 3
     assert seconds > 0
     assert (tmp_path / "lm.svg").read_text().startswith("<svg")
     assert asdict(found["window-0"].settings)["window"] > 4

@@ -62,6 +62,7 @@ def test_a_run_leaves_a_row_every_few_steps_that_says_where_it_comes_from(finish
         assert row["status"] == "ok"
         assert (row["mixer"], row["seed"], row["text"], row["processes"]) == ("softmax", 0, "README.md", 1)
         assert row["command"].startswith("python -m experiments.lm train --out ")
+        assert row["grad_norm_max"] >= row["grad_norm"] > 0
         assert {"svmem", "torch", "numpy", "python", "seconds", "tokens_per_s", "parameters"} <= set(row)
         assert not any(isinstance(value, dict | list) for value in row.values())
     assert [row["seconds"] for row in rows] == sorted(row["seconds"] for row in rows)
@@ -190,6 +191,15 @@ def test_the_figure_shows_each_run(finished, tiny, tmp_path, capsys, ending):
     assert capsys.readouterr().out.strip() == str(picture)
     start = {"svg": b"<svg", "png": b"\x89PNG"}[ending]
     assert picture.read_bytes().startswith(start)
+
+
+def test_two_mixers_are_compared_over_the_seeds_that_both_have(finished, tiny, tmp_path, capsys):
+    assert run("train", "--out", tmp_path, *tiny, "--mixer", "linear") == 0
+    capsys.readouterr()
+    assert run("compare", finished, tmp_path, "--mixers", "softmax", "linear") == 0
+    assert re.match(r"softmax has fewer bits per byte than linear in [01] of 1 seeds \(", capsys.readouterr().out)
+    assert run("compare", finished, tmp_path) == 1
+    assert "to compare sv with window, both need a run of the same seed" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

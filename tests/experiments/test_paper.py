@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from types import SimpleNamespace
 
 import pytest
 
@@ -40,6 +41,29 @@ def test_a_letter_that_is_none_is_refused(capsys):
     assert "got Z" in capsys.readouterr().err
 
 
+def test_experiments_are_run_in_turn_until_one_fails(monkeypatch):
+    ran = []
+
+    def module(entry):
+        return SimpleNamespace(main=lambda _: ran.append(entry.letter) or int(entry.letter == "C"))
+
+    monkeypatch.setattr(paper, "_module", module)
+    assert paper.main(["run", "--only", "A", "B", "C", "D"]) == 1
+    assert ran == ["A", "B", "C"]
+
+
+def test_the_page_is_written_as_text_and_as_one_file(tmp_path, monkeypatch, capsys):
+    found = [entry("A"), entry("B")]
+    monkeypatch.setattr(paper, "entries", lambda: found)
+    monkeypatch.setattr(paper, "chapter", lambda entry: Chapter(entry, "python -m x", (Claim("a thing", True),)))
+    monkeypatch.setattr(paper, "ROOT", tmp_path)
+    (tmp_path / "docs").mkdir()
+    assert paper.main(["page", "--html", str(tmp_path / "report.html")]) == 0
+    for path in (tmp_path / "docs" / "results.md", tmp_path / "report.html"):
+        assert path.read_text().count("a thing") == 2
+    assert capsys.readouterr().out.split() == ["docs/results.md", str(tmp_path / "report.html")]
+
+
 def test_a_chapter_says_what_the_rows_say_and_draws_them(folder):
     found = paper.chapter(entry("L1"), results=folder, figures=folder)
     rows = [json.loads(line) for line in (folder / "teacher.jsonl").read_text().splitlines()]
@@ -72,7 +96,7 @@ def test_the_page_has_each_sentence_with_its_verdict_and_needs_nothing_else(tmp_
     assert "- holds: a fourth" in text
     assert "\n\nA note.\n\n" in text
     assert "\n\nData: some drawn keys.\n\n" in text
-    assert "| 1 of 2 | 1 of 1 |" in text
+    assert "| 1 of 2, 1 cannot be told | 1 of 1 |" in text
     assert "(#x-a-title)" in text
     assert "2 min" in text
     page = html([one], tmp_path)

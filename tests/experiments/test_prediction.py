@@ -23,14 +23,6 @@ TINY = Config(
 FIELDS = {"arm", "part", "mixer", "seconds", "status", "config", "command", "svmem", "torch", "numpy", "python"}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread_for_the_rows():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     return tmp_path_factory.mktemp("prediction") / "rows.jsonl"

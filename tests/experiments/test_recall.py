@@ -64,6 +64,7 @@ def test_finished_rows_are_not_run_again_and_an_arm_cut_short_is(rows, path, mon
     short.write_text("".join(json.dumps(row) + "\n" for row in rows[:-1]))
     again = conduct(EXPERIMENT, TINY, short, "a command")
     assert [row["accuracy"] for row in again] == [row["accuracy"] for row in rows]
+    assert conduct(EXPERIMENT, TINY, short, "a command") == again  # and its first rows do not come back
 
 
 FAIR = {"sv": 0.99, "rbf": 0.99, "ungated": 0.98, "softmax": 0.995}

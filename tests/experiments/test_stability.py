@@ -50,6 +50,23 @@ def test_the_claims_and_the_figure_come_from_any_rows(rows):
     assert len(draw([]).axes) == 3
 
 
+def test_the_claims_hold_for_rows_that_bear_them_out_and_not_for_others(rows):
+    def verdicts(spikes, steep, loss, gap):
+        changed = [
+            row
+            | {"spikes": 2 if row["gate"] == "none" else spikes, "loss": loss(row)}
+            | {"gate_grad_max": steep(row["ridge"] or 1.0), "worst_gap": gap if row["gate"] == "approximate" else 1e-15}
+            for row in rows
+        ]
+        return [one.holds for one in claim(changed)]
+
+    assert verdicts(1, lambda ridge: 1 / ridge, lambda _: 2.0, 0.1) == [True] * 8
+    assert (
+        verdicts(3, lambda ridge: ridge, lambda row: 2.0 + (row["unit_keys"] or row["learn_sigma"]), 1e-15)
+        == [False] * 8
+    )
+
+
 def test_a_spike_is_half_a_nat_above_the_median_before():
     assert count_spikes([3.0, 2.9, 2.8, 3.5, 2.7, 2.6]) == 1
     assert count_spikes([3.0, 2.0, 1.0]) == 0

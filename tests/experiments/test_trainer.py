@@ -6,8 +6,10 @@ import torch
 from experiments.language.mixer import mixer
 from experiments.language.settings import Settings
 from experiments.language.trainer import adamw, learning_rate
+from experiments.language.uniform import UniformSVAttention
 from svmem.nn import HybridSVAttention
 from svmem.nn.lm import LanguageModel
+from tests.oracles.naive_attention import naive_hybrid_readout
 
 
 def test_the_rate_rises_to_its_peak_and_falls_to_a_tenth():
@@ -46,3 +48,15 @@ def test_a_mixer_of_support_vectors_gets_its_settings():
     assert (layer.chunk, layer.C, layer.ridge, layer.normalize_keys) == (8, 0.5, 0.25, True)
     torch.testing.assert_close(layer.sigma, torch.full((2,), 3.0))
     assert not layer.log_sigma.requires_grad
+
+
+def test_equal_coefficients_are_those_of_a_memory_that_chooses_nothing():
+    torch.manual_seed(0)
+    layer = UniformSVAttention(8, 2, chunk=4)
+    x = torch.randn(2, 13, 8)
+    q, k, v = (part.unflatten(2, (2, 4)).transpose(1, 2) for part in layer.qkv_proj(x).chunk(3, -1))
+    alpha = torch.stack([(torch.arange(13) < stop) / stop for stop in (4, 8, 12)]).expand(2, 2, 3, 13)
+    expected = naive_hybrid_readout(q, k, v, alpha, chunk=4).transpose(1, 2).flatten(2)
+    torch.testing.assert_close(layer(x), layer.out_proj(expected), rtol=1e-4, atol=1e-5)
+    assert layer.statistics is None
+    assert layer(x[:, :3]).isfinite().all()  # no memory yet

@@ -8,7 +8,8 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from svmem.baselines.fista_gate import fista_gate
-from svmem.nn import Gate, GateStatus, HybridSVAttention, chunk_boundaries
+from svmem.errors import InvalidInput
+from svmem.nn import Gate, GateStatus, HybridSVAttention, SVCache, chunk_boundaries
 from svmem.nn.attention import Packed
 
 __all__ = ["FistaAttention"]
@@ -17,8 +18,15 @@ __all__ = ["FistaAttention"]
 class FistaAttention(HybridSVAttention):
     """`HybridSVAttention` with the gate of `fista_gate`: no partition is checked, and what is below 0 is cut off.
 
-    Its statistics count every gate as certified, with the gap that its coefficients have. [Ramesh2026]
+    Its statistics count every gate as certified, with the gap of its coefficients before that cut. Raises InvalidInput
+    for padding and for a cache, for which the paper's gate has no rule. [Ramesh2026]
     """
+
+    def forward(self, x: Tensor, key_padding_mask: Tensor | None = None, *, cache: SVCache | None = None) -> Tensor:
+        """Return the mixed tokens; output i depends on inputs 0..i only."""
+        if key_padding_mask is not None or cache is not None:
+            raise InvalidInput("FistaAttention takes neither key_padding_mask nor cache; HybridSVAttention does")
+        return super().forward(x)
 
     def gate_of(self, packed: Packed, valid: Tensor) -> Gate | None:
         """Return the approximate gate, packed as the readout wants it, with the gap that its coefficients have."""
@@ -44,6 +52,8 @@ def _gap(keys: Tensor, alpha: Tensor, stops: Sequence[int], layer: HybridSVAtten
     gaps: list[Tensor] = []
     for number, stop in enumerate(stops):
         r, a = residual[..., number, :stop], alpha[..., number, :stop]
-        left = (1 - layer.C * torch.arange(stop, dtype=torch.float64)).clamp(0, layer.C)  # the least takes most
+        left = (1 - layer.C * torch.arange(stop, dtype=torch.float64, device=keys.device)).clamp(
+            0, layer.C
+        )  # the least takes most
         gaps.append((r * a).sum(-1) - (r.sort(-1).values * left).sum(-1))
     return torch.stack(gaps, -1) if gaps else alpha.new_zeros(*alpha.shape[:2], 0)
