@@ -12,7 +12,7 @@ The sliding window is as wide as the state of the support-vector layer: its larg
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -156,28 +156,40 @@ def _train(config: Config, arm: Arm, window: int, tick: Tick) -> tuple[Reader, l
     return model, losses
 
 
+@dataclass(slots=True)
+class _Answers:
+    """What came of asking: right or not, what was right, the gates of each batch, and its seconds."""
+
+    right: list[Tensor] = field(default_factory=list)
+    answers: list[Tensor] = field(default_factory=list)
+    gates: list[dict[str, float]] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    supports: list[float] = field(default_factory=list)
+
+
 @torch.no_grad()
-def _ask(config: Config, arm: Arm, task: Task, model: Reader) -> Json:
-    """Return a row: the share of right answers over sequences that were not trained on, and how the gates were."""
+def _answers(config: Config, arm: Arm, task: Task, model: Reader) -> _Answers:
+    """Ask about sequences that were not trained on."""
     rng, noise = np.random.default_rng([arm.seed, task.filler, 2**31]), torch.Generator().manual_seed(2**31)
-    right: list[Tensor] = []
-    answers: list[Tensor] = []
-    gates: list[dict[str, float]] = []
-    times: list[float] = []
-    tokens = 0
-    with supports_after(model, task.told) as supports:
+    found = _Answers()
+    with supports_after(model, task.told) as found.supports:
         for _ in range(0, config.held_out, config.batch):
             given = episode(task, config.batch, rng)
             start = time.perf_counter()
-            found, there = model(given, noise).argmax(-1), given.target >= 0
-            times.append(time.perf_counter() - start)
-            right.append((found == given.target)[there])
-            answers.append(given.target[there])
-            gates.append(gate_figures(model))
-            tokens = given.key.shape[1]
-    hit, gone = torch.cat(right).double(), torch.cat(answers) == NONE
-    some = bool(gates[0])
-    support = float(np.mean(supports)) if supports else None
+            said, there = model(given, noise).argmax(-1), given.target >= 0
+            found.times.append(time.perf_counter() - start)
+            found.right.append((said == given.target)[there])
+            found.answers.append(given.target[there])
+            found.gates.append(gate_figures(model))
+    return found
+
+
+def _ask(config: Config, arm: Arm, task: Task, model: Reader) -> Json:
+    """Return a row: the share of right answers, how the gates were, what is kept and how long it took."""
+    found = _answers(config, arm, task, model)
+    hit, gone = torch.cat(found.right).double(), torch.cat(found.answers) == NONE
+    gates = found.gates if found.gates[0] else []
+    support = float(np.mean(found.supports)) if found.supports else None
     return {
         "arm": arm.name,
         "task": task.name,
@@ -194,11 +206,11 @@ def _ask(config: Config, arm: Arm, task: Task, model: Reader) -> Json:
         "accuracy_deleted": float(hit[gone].mean()) if bool(gone.any()) else None,
         "chance": 1 / VALUES,
         "support": support,  # of the last gate before the questions
-        "mean_support": float(np.mean([one["mean_support"] for one in gates])) if some else None,  # of all gates
-        "certified": float(np.mean([one["certified"] for one in gates])) if some else None,
-        "worst_gap": max(one["worst_gap"] for one in gates) if some else None,
-        "state": state_size(model, tokens=tokens, support=support),
-        "ask_ms": 1e3 * min(times) / config.batch,  # a sequence; the quickest, since machines have other work
+        "mean_support": float(np.mean([one["mean_support"] for one in gates])) if gates else None,  # of all gates
+        "certified": float(np.mean([one["certified"] for one in gates])) if gates else None,
+        "worst_gap": max((one["worst_gap"] for one in gates), default=None),
+        "state": state_size(model, tokens=task.told + task.facts, support=support),
+        "ask_ms": 1e3 * min(found.times) / config.batch,  # a sequence; the quickest, since machines have other work
         "status": "ok",
     }
 
