@@ -58,7 +58,7 @@ def _falls(copy: Sequence[Json], longest: int) -> Claim:
         spans[mixer] = f"{first:.2f} to {last:.2f}"
     says = (
         f"linear attention and DeltaNet fall to chance (0.06) from {shortest} to {longest} tokens: {spans['linear']} "
-        f"and {spans['delta']} (DeltaNet with its convolution {spans['delta-conv']}, selective state space {spans['ssm']})"
+        f"and {spans['delta']} (DeltaNet with its convolution {spans['delta-conv']}, selective SSM {spans['ssm']})"
     )
     return Claim(says, holds)
 
