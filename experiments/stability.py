@@ -22,8 +22,9 @@ from torch import nn
 
 from experiments import ledger
 from experiments.language.text import Text, batch, read_text, wikipedia
-from experiments.ledger import Claim, Experiment, Tick, done, plain, silent
+from experiments.ledger import Experiment, Tick, done, plain, silent
 from experiments.probe import gate_figures, probed
+from experiments.stability_claims import claim
 from svmem.baselines import FistaAttention, SoftmaxAttention
 from svmem.errors import InvalidInput
 from svmem.nn import HybridSVAttention
@@ -216,57 +217,6 @@ def count_spikes(losses: Sequence[float]) -> int:
         before = [value for value in losses[max(0, number - BEHIND) : number] if math.isfinite(value)]
         count += not losses[number] <= statistics.median(before or [math.inf]) + SPIKE
     return count
-
-
-def claim(rows: Sequence[Json]) -> list[Claim]:
-    """Return what would make the gate stable, with our numbers."""
-    exact = [row for row in rows if row["gate"] == "exact" and not row["wide"]]
-    wide = {
-        gate: [row for row in rows if row["wide"] and row["gate"] == gate] for gate in ("exact", "approximate", "none")
-    }
-    rough = [row for row in rows if row["gate"] == "approximate"]
-    plain_rows = [row for row in rows if row["gate"] == "none" and not row["wide"]]
-    made = [_spiking("small models", exact, "the exact gate", plain_rows)]
-    ridges = sorted({row["ridge"] for row in exact})
-    for unit, keys in ((False, "raw keys"), (True, "keys of length 1")):
-        flows = [
-            max(
-                [row["gate_grad_max"] for row in exact if row["ridge"] == ridge and row["unit_keys"] == unit], default=0
-            )
-            for ridge in ridges
-        ]
-        said = ", ".join(f"{flow:.2g} at {ridge:g}" for flow, ridge in zip(flows, ridges, strict=True))
-        falls = flows[-1] < flows[0] if len(ridges) > 1 else None
-        made.append(Claim(f"a larger ridge bounds the gradient through the gate, {keys}: at most {said}", falls, True))
-    for name, other in (("unit_keys", "keys of length 1"), ("learn_sigma", "a learned width")):
-        on, off = (_loss([row for row in exact if row[name] is which]) for which in (True, False))
-        made.append(
-            Claim(
-                f"{other} trains no worse: loss {on:.3f} against {off:.3f}",
-                None if math.isnan(on + off) else on <= off + 0.02,
-                ours=True,
-            )
-        )
-    gaps = [max([row["worst_gap"] for row in some], default=math.nan) for some in (exact, rough)]
-    says = f"the approximate gate is off the optimum: gap {gaps[1]:.1e} against {gaps[0]:.1e}"
-    made.append(Claim(says, gaps[1] > 1e3 * gaps[0] if exact and rough else None, ours=True))
-    for gate in ("exact", "approximate"):
-        made.append(_spiking("ten times as wide, twice as deep", wide[gate], f"the {gate} gate", wide["none"]))
-    return made
-
-
-def _spiking(where: str, gated: Sequence[Json], gate: str, plainly: Sequence[Json]) -> Claim:
-    """Return whether runs with a gate spike no more often than those with softmax, on average."""
-    if not gated or not plainly:
-        return Claim(f"{where}: spikes with {gate} and with softmax", None, ours=True)
-    ours, softmax = (statistics.mean(row["spikes"] for row in some) for some in (gated, plainly))
-    says = f"{where}: {ours:.1f} spikes a run with {gate} ({len(gated)} runs), {softmax:.1f} with softmax"
-    return Claim(says, ours <= softmax, ours=True)
-
-
-def _loss(rows: Sequence[Json]) -> float:
-    losses = [math.inf if row["loss"] is None else row["loss"] for row in rows]
-    return sum(losses) / len(losses) if losses else math.nan
 
 
 def draw(rows: Sequence[Json]) -> Figure:

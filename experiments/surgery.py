@@ -17,12 +17,12 @@ import torch
 from matplotlib.figure import Figure
 
 from experiments import ledger
-from experiments.audit import wilson
 from experiments.capitals import capital_rows, missing
-from experiments.ledger import Claim, Experiment, Tick, done, silent
+from experiments.ledger import Experiment, Tick, done, silent
 from experiments.recaller import Recaller, train
-from experiments.redundant import RULES, keep_rows
+from experiments.redundant import keep_rows
 from experiments.sequences import cases_of, forget_rows, leak_rows, put_back_rows, recall_row
+from experiments.surgery_claims import claim
 from svmem.errors import InvalidInput
 from svmem.types import Json
 
@@ -115,88 +115,6 @@ def _recall(config: Config, arm: str, tick: Tick) -> Iterator[Json]:
         yield row | {"seed": seed}
     for row in keep_rows(cases.model, config.cases, generator):
         yield row | {"seed": seed}
-
-
-def claim(rows: Sequence[Json]) -> list[Claim]:
-    """Return what [Ramesh2026] says, with our numbers; of the capitals, which it does not have, what a secret needs."""
-    sequences = [row for row in rows if row["arm"].startswith("recall")]
-    if not sequences:
-        return [Claim("what is left of a secret", None)]
-    capital = [row for row in rows if row["arm"] == "capitals"]
-    made = [*_of_secrets(sequences), *_of_edits(sequences), _of_attacks(sequences, "sequences"), _of_keeping(sequences)]
-    if not any(row["part"] == "forget" for row in capital):
-        return [*made, Claim(next((row["status"] for row in capital), "no capitals were asked"), None)]
-    left, other = _share(capital, "exact", "secret_hits", "secrets"), _share(capital, "exact", "other_hits", "others")
-    text = f"no capital is answered after its removal, and 99 % of the others are: {left:.2f} and {other:.2%}"
-    return [*made, Claim(text, left == 0 and other >= 0.99, ours=True), _of_attacks(capital, "capitals")]
-
-
-def _of_secrets(rows: Sequence[Json]) -> list[Claim]:
-    hits, asked, chance = (
-        sum(row[name] for row in rows if row["part"] == "recall") for name in ("hits", "asked", "chance")
-    )
-    before, after, tenth, hundredth = (
-        _share(rows, method, "secret_hits", "secrets") for method in ("none", "exact", "decay 0.1", "decay 0.01")
-    )
-    known, others = (_share(rows, method, "other_hits", "others") for method in ("none", "exact"))
-    chance /= sum(row["part"] == "recall" for row in rows)
-    said = f"the secret's recall falls from 1.00 to 0.04, below chance, by exact removal: {before:.2f} to {after:.2f}"
-    by_decay = f"decay by 10 leaves a recall of 1.00, by 100 of 0.95: {tenth:.2f} and {hundredth:.2f}"
-    return [
-        Claim(f"the model recalls 1.000 of held-out facts: {hits / asked:.3f}", hits / asked >= 0.995),
-        Claim(said, before >= 0.99 and after <= chance),
-        Claim(by_decay, abs(tenth - 1.0) <= 0.05 and abs(hundredth - 0.95) <= 0.05),
-        Claim(f"all other facts are still answered: {others:.2%}, and {known:.2%} before", others >= known),
-    ]
-
-
-def _of_edits(rows: Sequence[Json]) -> list[Claim]:
-    edits = {m: [row for row in rows if row["part"] == "edit" and row["method"] == m] for m in ("exact", "decay 0.01")}
-    exact, decay = (max(row["worst_deviation"] for row in some) for some in edits.values())
-    new = sum(row["new_hits"] for row in edits["exact"]) / sum(row["secrets"] for row in edits["exact"])
-    again = [row for row in rows if row["part"] == "again"]
-    apart, back = max(row["worst_deviation"] for row in again), _ratio(again, "secret_hits", "secrets")
-    restored = f"forgotten and added again, the answer is back to 8e-8, and right in 93 %: {apart:.0e} and {back:.1%}"
-    return [
-        Claim(f"an edit leaves scores 1e-13 from a refit: {exact:.0e}; {new:.2f} answer anew", exact <= 1e-12),
-        Claim(f"an edit by decay leaves scores 1.15 from a refit: {decay:.1e} at worst", decay >= 1.0),
-        Claim(restored, apart <= 8e-8 and back >= 0.93),
-    ]
-
-
-def _of_attacks(rows: Sequence[Json], where: str) -> Claim:
-    """Return whether chance lies in the intervals of both attacks after exact removal, and outside after decay."""
-    said, holds = [], True
-    for method in ("exact", "decay 0.01"):
-        some = [
-            row for row in rows if row["part"] == "forget" and row["method"] == method and row["readout"] == "memory"
-        ]
-        for name in ("wins_by_answer", "wins_by_score"):
-            low, high = wilson(sum(row[name] for row in some), sum(row["games"] for row in some))
-            said.append(f"{low:.2f} to {high:.2f}")
-            holds &= (low <= 0.5 <= high) == (method == "exact")
-    text = f"{where}: who tells a memory that forgot from one that never held wins by chance after exact removal"
-    return Claim(
-        f"{text} ({said[0]} by answers, {said[1]} by scores), not after decay ({said[2]}, {said[3]})", holds, True
-    )
-
-
-def _of_keeping(rows: Sequence[Json]) -> Claim:
-    kept = {m: [row for row in rows if row["part"] == "keep" and row["method"] == m] for m in RULES}
-    found = [_ratio(some, "rare_hits", "rare") for some in kept.values()]
-    numbers = ", ".join(f"{one:.2f}" for one in found)
-    text = "rare facts are answered 1.00 from the support; 0.16, 0.08, 0.87 from heavy-hitters, last k, random"
-    return Claim(f"{text}: {numbers}", found[0] >= 0.99 and found[0] > found[3] > max(found[1:3]))
-
-
-def _share(rows: Sequence[Json], method: str, hits: str, of: str) -> float:
-    """Return a share over the rows that say what a method leaves in the memory."""
-    some = [row for row in rows if row["part"] == "forget" and row["method"] == method and row["readout"] == "memory"]
-    return _ratio(some, hits, of)
-
-
-def _ratio(rows: Sequence[Json], hits: str, of: str) -> float:
-    return sum(row[hits] for row in rows) / sum(row[of] for row in rows)
 
 
 def draw(rows: Sequence[Json]) -> Figure:

@@ -65,10 +65,32 @@ def test_a_withdrawal_that_fails_is_a_row(tmp_path, monkeypatch):
 
 
 def test_the_claims_hold_for_rows_that_bear_them_out_and_not_for_others(rows):
-    assert [one.holds for one in claim(rows)] == [True] * 8
-    foul = [row | {"same_digest": False} | {f"{name}_score": 0.0 for name in METHODS} for row in rows]
-    assert [one.holds for one in claim(foul)] == [False] * 8
+    kinds = ("score", "readout")
+    fair = [row | {f"{name}_{kind}": 0.1 for name in METHODS for kind in kinds} for row in rows]
+    assert [one.holds for one in claim(fair)] == [True] * 12
+    foul = [row | {f"{name}_{kind}": 0.0 for name in METHODS for kind in kinds} for row in rows]
+    assert [one.holds for one in claim(foul)] == [True, False, False] * 4
+    for wrong in ({"same_digest": False}, {"kkt": 1e-8}, {"score": 1e-17}, {"readout": 1e-17}):
+        assert [one.holds for one in claim([row | wrong for row in fair])] == [False, True, True] * 4
+    none = [row | {f"{name}_{kind}": None for name in METHODS for kind in kinds} for row in rows]
+    assert [one.holds for one in claim(none)] == [True, None, None] * 4
     assert claim([]) == []
+
+
+def test_one_check_point_where_another_method_is_the_refit_is_said(rows):
+    chain = [row | {"scaling_score": 0.1, "scaling_readout": 0.1} for row in rows if row["part"] == "chain0.5"]
+    chain[1] |= {"scaling_readout": 1e-15}
+    _, score, readout = claim(chain)
+    assert score.holds
+    assert not readout.holds
+    assert "scaling at 1 of 3" in readout.text
+
+
+def test_a_chain_counts_check_points_and_withdrawals(rows):
+    said = {one.text.split(":")[0]: one.text for one in claim(rows)[::3]}
+    assert "3 of 3 withdrawals completed" in said["five/0"]
+    assert "3 of 3 check points along 6 withdrawals completed" in said["chain0.5/0"]
+    assert "of 1 check points completed" in claim([row for row in rows if row["part"] == "chain0.5"][:1])[0].text
 
 
 def test_the_figure_can_be_drawn_from_any_rows(rows):

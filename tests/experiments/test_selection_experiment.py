@@ -121,6 +121,68 @@ def test_a_lead_that_chance_cannot_explain_ends_a_claim_and_another_leaves_it_op
     assert verdict(minus_support=0.1, minus_support_low=0.05, minus_support_high=0.3) is False
 
 
+def test_a_lead_at_another_budget_ends_the_claim_on_budgets(rows):
+    def one(leads):
+        made = []
+        for row in rows:
+            if "shares" in row:
+                swept = [0.5, 0.5] if row["selector"] == "support" else [0.4, 0.4]
+                made.append(row | {"sweep_rare": leads[row["seed"]] if row["selector"] == "leverage" else swept})
+        return next(one for one in claim(made + _unswept(rows)) if "rare groups than support at 20 to 60 %" in one.text)
+
+    assert one([[0.4, 0.4], [0.4, 0.5]]).holds
+    assert one([[0.4, 0.6], [0.4, 0.6]]).holds is False
+    assert "leverage at 60 % by 0.100" in one([[0.4, 0.6], [0.4, 0.6]]).text
+    assert one([[0.4, 0.5], [0.4, 0.7]]).holds is None  # by 0 and by 0.2: that may be chance
+
+
+def _unswept(rows):
+    return [row for row in rows if row["part"] == "groups" and "shares" not in row]
+
+
+def test_the_support_read_by_its_coefficients_has_to_answer_more_of_both(rows):
+    def holds(rare, every):
+        shares = {"support": (0.5, 0.5), "support, read by alpha": (rare, every)}
+        groups = [row for row in rows if row["part"] == "groups"]
+        names = ("rare", "all")
+        some = [row | dict(zip(names, shares.get(row["selector"], (0.1, 0.1)), strict=True)) for row in groups]
+        return next(one.holds for one in claim(some) if one.text.startswith("read by its coefficients"))
+
+    assert holds(0.6, 0.6)
+    assert holds(0.6, 0.5) is False
+    assert holds(0.4, 0.6) is False
+
+
+def test_the_gate_recalls_the_same_unless_its_lead_is_beyond_the_spread_over_seeds():
+    def first(*gated, ungated=(0.99, 1.0, 0.99), softmax=0.5):
+        numbers = {"gated": gated, "ungated": ungated[: len(gated)], "softmax": [softmax] * len(gated)}
+        pairs = [(mixer, seed, one) for mixer, some in numbers.items() for seed, one in enumerate(some)]
+        rows = [{"part": "pairs", "mixer": m, "seed": s, "recall": one, "support": 1.0} for m, s, one in pairs]
+        return claim(rows)
+
+    assert "the same within the spread" in first(1.0, 0.99, 1.0)[0].text
+    assert first(1.0, 0.99, 1.0)[0].holds
+    assert first(0.9, 0.9, 0.9)[0].holds
+    assert "the same" not in first(0.9, 0.91, 0.9)[0].text
+    assert first(1.0, 1.0, 1.0, ungated=(0.9, 0.91, 0.9))[0].holds is False
+    assert first(1.0)[0].holds is None
+    assert first(1.0, 1.0, softmax=0.6)[2].holds
+    assert first(1.0, 1.0, ungated=(0.8, 0.8), softmax=0.6)[2].holds is False
+
+
+def test_the_second_measure_is_told_apart_by_intervals(rows):
+    def holds(low, mean):
+        answered = {"answered": mean, "answered_low": low, "answered_high": 1.0}
+        other = {"answered": 0.4, "answered_low": 0.3, "answered_high": 0.5}
+        stays = [row for row in rows if row.get("held_out") == "none"]
+        some = [row | (answered if row["selector"] == "support" else other) for row in stays]
+        return next(one.holds for one in claim(some) if one.text.startswith("event hours whose nearest"))
+
+    assert holds(0.6, 0.8)
+    assert holds(0.45, 0.8) is None
+    assert holds(0.3, 0.39) is False
+
+
 def test_the_interval_over_seeds_is_students():
     mean, spread, half = over_seeds([1.0, 2.0, 3.0, 4.0])
     assert (mean, spread) == (2.5, pytest.approx(1.2909944))
@@ -129,7 +191,7 @@ def test_the_interval_over_seeds_is_students():
 
 
 def test_claims_and_figure_can_be_had_from_any_rows(rows):
-    assert len(claim(rows)) == 14 + 6 + 6 + 3
+    assert len(claim(rows)) == 14 + 3 + 7 + 7 + 3
     assert claim([]) == []
     for some in (rows, rows[:20], rows[-16:], []):
         assert len(draw(some).axes) == 3

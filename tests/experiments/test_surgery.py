@@ -74,26 +74,79 @@ def test_capitals_are_asked_in_other_words(tmp_path):
     assert {row["words"] for row in rows if row["part"] == "leak"} == set(capitals.PARAPHRASES)
 
 
-def test_the_claims_hold_for_rows_that_bear_them_out_and_not_for_others(rows):
-    assert len(claim(rows)) == 10
-    assert [one.holds for one in claim([])] == [None]
-    share = {"none": 1.0, "exact": 0.0, "decay 0.1": 1.0, "decay 0.01": 0.95}
-    fair = []
+SHARE = {"none": 1.0, "exact": 0.0, "decay 0.1": 1.0, "decay 0.01": 0.95}  # of secrets answered; else 0
+NOT_SO = {
+    "the model recalls": ({"part": "recall"}, {"hits": 0}),
+    "the secret's recall falls": ({"part": "forget", "method": "exact", "readout": "memory"}, {"secret_hits": 100}),
+    "decay by 10 leaves": ({"part": "forget", "method": "decay 0.01"}, {"secret_hits": 40}),
+    "all other facts": ({"part": "forget", "method": "exact"}, {"worst_deviation": 1e-17}),
+    "an edit leaves scores": ({"part": "edit", "method": "exact"}, {"worst_deviation": 1e-9}),
+    "an edit by decay": ({"part": "edit", "method": "decay 0.01"}, {"worst_deviation": 0.5}),
+    "forgotten and added again": ({"part": "again"}, {"worst_deviation": 1e-7}),
+    "sequences: who tells": ({"part": "forget", "method": "exact"}, {"wins_by_score": 400}),
+    "rare facts": ({"part": "keep", "method": "heavy-hitter"}, {"rare_hits": 1e9}),
+    "sequences: by recall of the secret alone": ({"part": "forget", "simple": True}, {"secret_hits": 40}),
+    "sequences: what tells those": ({"part": "forget", "method": "scaling"}, {"wins_by_score": 200}),
+    "sequences: by its answers": ({"part": "edit", "method": "decay 0.01"}, {"new_hits": 0}),
+    "sequences: asked in": ({"part": "leak", "method": "exact"}, {"secret_hits": 100}),
+    "sequences: where a question": ({"method": "exact", "readout": "layer"}, {"secret_hits": 100}),
+}
+
+
+@pytest.fixture
+def fair(rows):
+    """Rows of 400 cases that bear out every claim."""
+    made = []
     for row in json.loads(json.dumps(rows)):
-        made = {"hits": row.get("asked"), "new_hits": row.get("secrets"), "other_hits": row.get("others")}
-        if row["part"] in ("forget", "again"):
-            made["secret_hits"] = share.get(row["method"], 0.0) * row["secrets"] if row["part"] == "forget" else 4
-        if row["part"] == "again":
-            made["secrets"] = 4
+        of = {"secrets": 400} if row["part"] in ("forget", "leak", "again", "edit") else {}
+        new = of | {"hits": row.get("asked"), "new_hits": 400, "other_hits": row.get("others")}
+        if row["part"] in ("forget", "leak"):
+            new["secret_hits"] = round(SHARE.get(row["method"], 0.0) * 400)
         if row["part"] == "forget":
-            won = row["games"] * (50 if row["method"] == "exact" else 100)
-            made |= {"games": 100 * row["games"], "wins_by_answer": won, "wins_by_score": won}
+            won = 200 if row["method"] == "exact" else 400
+            new |= {"games": 400, "wins_by_answer": won, "wins_by_score": won}
+            new["deviation"] = 0.0 if row["method"] == "exact" else 0.1
+            new["secret_hits"] = 50 if row["readout"] == "layer" else new["secret_hits"]
+        if row["part"] == "again":
+            new["secret_hits"] = 400
         if row["part"] == "keep":
-            made["rare_hits"] = row["rare"] * {"support": 1.0, "random": 0.9}.get(row["method"], 0.1)
+            new["rare_hits"] = row["rare"] * {"support": 1.0, "random": 0.9}.get(row["method"], 0.1)
         if row["part"] == "edit" and row["method"] != "exact":
-            made["worst_deviation"] = 1.15
-        fair.append(row | made)
-    assert [one.holds for one in claim(fair)] == [True] * 9 + [None]
+            new["worst_deviation"] = 1.15
+        made.append(row | new)
+    return made
+
+
+def test_the_claims_hold_for_rows_that_bear_them_out(rows, fair):
+    assert len(claim(rows)) == 15
+    assert [one.holds for one in claim([])] == [None]
+    assert [one.holds for one in claim(fair)] == [True] * 14 + [None]
+    assert [one.ours for one in claim(fair)] == [False] * 7 + [True, False] + [True] * 5 + [False]
+
+
+@pytest.mark.parametrize("start", NOT_SO)
+def test_no_claim_holds_for_rows_that_do_not_bear_it_out(fair, start):
+    where, numbers = NOT_SO[start]
+    told = [(row, row | {"simple": row.get("method") not in ("none", "exact")}) for row in fair]
+    foul = [row | numbers if all(more.get(n) == one for n, one in where.items()) else row for row, more in told]
+    (found,) = (one for one in claim(foul) if one.text.startswith(start))
+    assert found.holds is False
+
+
+def test_other_facts_that_are_lost_and_digests_that_differ_end_the_sentence_on_the_others(fair):
+    for numbers in ({"other_hits": 0}, {"same": 0.5}):
+        foul = [row | numbers if row.get("method") == "exact" and row["part"] == "forget" else row for row in fair]
+        assert not next(one.holds for one in claim(foul) if one.text.startswith("all other facts"))
+
+
+def test_of_the_capitals_it_is_said_what_is_said_of_sequences(fair):
+    capital = [row | {"arm": "capitals"} for row in fair if row.get("readout") != "layer"]
+    made = claim(fair + [row for row in capital if row.get("method") != "ascent"])
+    assert [one.holds for one in made] == [True] * 20
+    assert [one.text for one in made[-4:]] != [one.text for one in made[9:13]]
+    assert all(one.text.startswith("capitals: ") for one in made[-5:])
+    foul = [row | {"same": 0.5} if row.get("method") == "exact" and row["part"] == "forget" else row for row in capital]
+    assert not next(one.holds for one in claim(fair + foul) if one.text.startswith("no capital is answered"))
 
 
 def test_the_figure_can_be_drawn_from_any_rows(rows):
