@@ -27,7 +27,7 @@ EXTRAS = {
     "report": ("matplotlib",),
     "sklearn": ("sklearn",),
     "torch": ("torch",),
-    "experiments": ("rich", "scipy"),
+    "experiments": ("clarabel", "qpsolvers", "quadprog", "rich", "scipy"),
     "demo": ("typer", "rich", "pandas", "pyarrow", "matplotlib"),
 }
 
