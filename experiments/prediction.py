@@ -138,6 +138,8 @@ def run(config: Config, *, finished: Sequence[Json] = (), tick: Tick = silent) -
     """Yield the rows of the arms that are not finished: one a reference, and one a model and mixer."""
     lacking = [arm for arm in arms(config) if not done(finished, arm)]
     cohort = cohort_of(load_clif(), config.hours, config.ahead, config.hours_at_least) if lacking else None
+    if cohort is not None and config.folds > cohort.patients:
+        raise InvalidInput(f"each fold needs a patient, of which there are {cohort.patients}; got {config.folds} folds")
     for arm in arms(config):
         if cohort is None or arm not in lacking:
             tick(arm, 1.0)
@@ -185,9 +187,8 @@ def _predicted(
             predictor = _train(config, cohort, inputs, stays, model, mixer, [seed, part])
             with torch.no_grad():
                 scores[number, fold == part] = predictor(inputs[fold == part]).numpy()
-                predictor(
-                    inputs[np.flatnonzero(cohort.there.all(axis=1))]
-                )  # stays without padding, whose gates are noted
+                whole = np.flatnonzero(cohort.there.all(axis=1))
+                predictor(inputs[whole])  # stays without padding, whose gates are noted
             gates.append(gate_figures(predictor))
             size = sum(p.numel() for p in predictor.parameters())
             advance((number + (part + 1) / config.folds) / len(config.seeds))

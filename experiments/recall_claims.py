@@ -23,7 +23,9 @@ def claim(rows: Sequence[Json]) -> list[Claim]:
         _carriers(copy, longest),
         _falls(copy, longest),
         _window(copy, longest),
+        _state(copy, longest),
         _distance(rows),
+        _pairs(rows),
         _distinct(rows),
     ]
 
@@ -42,7 +44,11 @@ def _keeps(copy: Sequence[Json], longest: int) -> Claim:
 
 def _carriers(copy: Sequence[Json], longest: int) -> Claim:
     sv, rbf = (_mean(copy, "support", mixer=mixer, filler=longest) for mixer in ("sv", "rbf"))
-    says = f"11 to 14 support tokens carry it: {sv:.1f} when asked after {longest} tokens (RBF readout {rbf:.1f})"
+    each = [row["support"] for row in copy if row["mixer"] == "sv" and row["filler"] == longest and row["support"]]
+    span = f"{min(each, default=math.nan):.1f} to {max(each, default=math.nan):.1f} by seed"
+    says = (
+        f"11 to 14 support tokens carry it: {sv:.1f} when asked after {longest} tokens, {span} (RBF readout {rbf:.1f})"
+    )
     return Claim(says, _told(sv <= CARRIERS, sv))
 
 
@@ -78,6 +84,29 @@ def _fell(copy: Sequence[Json], mixer: str, longest: int) -> bool | None:
     return True if first >= LEARNED else None
 
 
+def _state(copy: Sequence[Json], longest: int) -> Claim:
+    state, recall = (
+        {mixer: _mean(copy, of, mixer=mixer, filler=longest) for mixer in ("sv", "softmax")}
+        for of in ("state", "accuracy")
+    )
+    says = (
+        f"after {longest} tokens a layer of SV keeps a tenth of softmax's numbers or less, and recalls as much: "
+        f"{_said(state['sv'], ',.0f')} and {_said(state['softmax'], ',.0f')} numbers, {_said(recall['sv'], '.3f')} and "
+        f"{_said(recall['softmax'], '.3f')} recalled"
+    )
+    holds = state["sv"] <= state["softmax"] / 10 and recall["sv"] >= recall["softmax"]
+    return Claim(says, _told(holds, *state.values(), *recall.values()), ours=True)
+
+
+def _pairs(rows: Sequence[Json]) -> Claim:
+    pairs = [row for row in rows if row["task"] == "pairs"]
+    most = max((row["facts"] for row in pairs), default=0)
+    each = [row["accuracy"] for row in pairs if row["mixer"] == "sv" and row["facts"] == most]
+    seeds = ", ".join(f"{one:.2f}" for one in each)
+    says = f"the hybrid learns {most} pairs in these steps, whatever the seed: {seeds or 'not run'} recalled"
+    return Claim(says, min(each) >= LEARNED if each else None, ours=True)
+
+
 def _distance(rows: Sequence[Json]) -> Claim:
     pairs = [row for row in rows if row["task"] == "pairs"]
     gated, plain = (_mean(pairs, "accuracy", mixer=mixer) for mixer in ("rbf", "ungated"))
@@ -91,7 +120,8 @@ def _distance(rows: Sequence[Json]) -> Claim:
 def _distinct(rows: Sequence[Json]) -> Claim:
     distinct = [row for row in rows if row["task"] == "distinct"]
     sv, softmax = (_mean(distinct, "accuracy", mixer=mixer) for mixer in ("sv", "softmax"))
-    says = f"filler of which no two tokens are alike pushes the facts out: SV recalls {sv:.2f}, softmax {softmax:.2f}"
+    says = f"filler of which no two tokens are alike pushes the facts out: SV recalls {_said(sv)}, softmax "
+    says += _said(softmax)
     return Claim(says, _told(sv < softmax - 0.05, sv, softmax), ours=True)
 
 
@@ -104,3 +134,7 @@ def _mean(rows: Sequence[Json], of: str, **where: str | int) -> float:
 def _told(holds: bool, *needs: float) -> bool | None:
     """Return whether it holds, or None when a number that it needs is missing."""
     return bool(holds) if all(map(math.isfinite, needs)) else None
+
+
+def _said(number: float, how: str = ".2f") -> str:
+    return f"{number:{how}}" if math.isfinite(number) else "not run"

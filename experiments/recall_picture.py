@@ -53,6 +53,7 @@ def recall_figure(rows: Sequence[Json]) -> Figure:
         ax.axhline(CHANCE, color=GREY, linewidth=0.8, zorder=0)
     for ax in axes[1:3]:
         ax.set_yscale("log" if copy else "linear")
+    axes[5].set_visible(any(row["task"] in ("distinct", "delete") for row in rows))
     for ax in axes:
         ax.grid(color=GRID, linewidth=0.6)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=5)
@@ -93,10 +94,10 @@ def _support(ax: Axes, copy: Sequence[Json]) -> None:
         ax.plot(list(at), middle, label=name, color=color, marker=mark, linestyle=line, markersize=5)
         ax.vlines(list(at), [min(v) for v in at.values()], [max(v) for v in at.values()], color=color, linewidth=1.0)
     _doubling(ax, copy, "filler")
-    ax.set_ylim(0, 24)
+    ax.set_ylim(0, 28)
     ax.set_xlabel("tokens of redundant filler")
     ax.set_ylabel("support tokens when asked")
-    ax.legend(loc="upper left")
+    ax.legend(loc="lower right")
 
 
 def _tasks(ax: Axes, rows: Sequence[Json]) -> None:

@@ -7,13 +7,15 @@ import torch
 from numpy.typing import NDArray
 
 from svmem import Memory, Problem
+from svmem.baselines.forgetting import Decay, Forgetting, Scaling
+from svmem.baselines.forgetting import State as Held
 from svmem.types import Coefficients, Keys, Values, Vector
 
 __all__ = ["METHODS", "State", "edited", "forgotten", "gaussian", "probes", "solved_all"]
 
-# By name, what the coefficient of the record is multiplied by when nothing is solved again.
-DECAYS = {"decay 0.1": 0.1, "decay 0.01": 0.01}
-METHODS = ("none", "exact", *DECAYS, "scaling")
+# The methods that solve nothing again.
+SIMPLE: dict[str, Forgetting] = {"decay 0.1": Decay(0.1), "decay 0.01": Decay(0.01), "scaling": Scaling()}
+METHODS = ("none", "exact", *SIMPLE)
 PROBE = 0.1  # noise on the keys that scores are compared at
 
 
@@ -44,10 +46,8 @@ def forgotten(keys: Keys, values: Values, secret: int, problem: Problem) -> dict
     back = _solved(memory, n + 1)
     states["again"] = replace(back, alpha=np.where(rest, back.alpha[:n], back.alpha[n]))
     states["never"] = _solved(_holding(keys, values, rest, problem), n)
-    for name, factor in DECAYS.items():
-        states[name] = State(np.where(rest, none.alpha, factor * none.alpha), none.offset)
-    alpha = none.alpha * rest
-    return states | {"scaling": State(alpha / alpha.sum(), none.offset)}
+    held = Held(keys, values, none.alpha, problem)
+    return states | {name: State(method(held, [secret]), none.offset) for name, method in SIMPLE.items()}
 
 
 def edited(keys: Keys, values: Values, secret: int, problem: Problem) -> dict[str, State]:

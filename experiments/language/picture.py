@@ -1,6 +1,7 @@
 """The figure of the language models: curves, gains over the matched window seed by seed, and what switches do."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,26 +16,41 @@ from svmem.report.style import BLACK, GREY, GRID, canvas, ink
 __all__ = ["language_figure"]
 
 NAMES = {"sv": "SV hybrid", **OTHERS}
+HEIGHTS = {"bits_per_byte": "held-out bits per byte", "grad_norm": "norm of the gradient"}
 PLACES = {"small": "0.8M\ngcide", "medium": "3.22M\ngcide", "wiki": "0.8M\nWikipedia", "large": "10M\ngcide"}
 
 
 def language_figure(runs: Runs) -> Figure:
-    """Draw the curves of each size, the gains over the window beside the paper's, gradients, and the switches."""
-    figure, axes = canvas(12.5, 7.4, rows=2, widths=(1.0, 1.0, 1.0))
-    titles = {family.name: family.title for family in FAMILIES}
-    for ax, name in zip((axes[0], axes[1], axes[2]), ("small", "medium", "large"), strict=True):
-        _curves(ax, runs.get(name, {}), "bits_per_byte", titles[name])
-        ax.set_ylabel("held-out bits per byte")
-    _gains(axes[3], runs)
-    _curves(axes[4], runs.get("large", {}), "grad_norm", titles["large"])
-    axes[4].set_yscale("log")
-    axes[4].set_ylabel("norm of the gradient")
-    _switches(axes[5], runs.get("switches", {}))
-    for ax in axes:
+    """Draw the curves of each size, the gains over the window beside the paper's, gradients, and the switches.
+
+    What has no runs has no panel.
+    """
+    panels = _panels(runs)
+    columns = min(3, len(panels))
+    rows = -(-len(panels) // columns)
+    figure, axes = canvas(1.0 + 3.9 * columns, 0.6 + 3.4 * rows, rows=rows, widths=(1.0,) * columns)
+    for ax, panel in zip(axes, panels, strict=False):
+        panel(ax)
         ax.grid(color=GRID, linewidth=0.6)
-    handles = {label: handle for ax in axes[:3] for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=4)
+    for ax in axes[len(panels) :]:
+        ax.set_visible(False)
+    handles = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=min(columns + 1, 4))
     return figure
+
+
+def _panels(runs: Runs) -> list[Callable[[Axes], None]]:
+    """Return what draws each panel that there is something for."""
+    panels: list[Callable[[Axes], None]] = []
+    for family in FAMILIES:
+        if family.name != "switches" and runs.get(family.name):
+            panels.append(partial(_curves, runs=runs[family.name], of="bits_per_byte", title=family.title))
+    panels.append(partial(_gains, runs=runs))
+    if runs.get("large"):
+        panels.append(partial(_curves, runs=runs["large"], of="grad_norm", title="10M parameters, gcide"))
+    if runs.get("switches"):
+        panels.append(partial(_switches, runs=runs["switches"]))
+    return panels
 
 
 def _curves(ax: Axes, runs: Mapping[str, Curve], of: str, title: str) -> None:
@@ -50,8 +66,11 @@ def _curves(ax: Axes, runs: Mapping[str, Curve], of: str, title: str) -> None:
         if len(mine) > 1:
             ax.plot(steps, heights.T, color=color, linewidth=0.5, alpha=0.6)
         ax.plot(steps, heights.mean(0), color=color, linestyle=line, linewidth=1.6, label=name)
+    if of == "grad_norm":
+        ax.set_yscale("log")
     ax.set_title(title)
     ax.set_xlabel("step")
+    ax.set_ylabel(HEIGHTS[of])
 
 
 def _gains(ax: Axes, runs: Runs) -> None:

@@ -9,6 +9,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from svmem.errors import InvalidInput
+
 __all__ = ["World", "joined"]
 
 
@@ -42,7 +44,12 @@ class World:
 
 @contextmanager
 def joined(device: str) -> Iterator[World]:
-    """Join the other processes while the block runs, if torchrun started this one; `device` is "cpu" or "cuda"."""
+    """Join the other processes while the block runs, if torchrun started this one; `device` is "cpu" or "cuda".
+
+    Raises InvalidInput for a GPU that is not there.
+    """
+    if device == "cuda" and not torch.cuda.is_available():
+        raise InvalidInput("--device cuda needs a GPU that this torch can use, and there is none: leave it out")
     rank, size = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
     here = torch.device(f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if device == "cuda" else device)
     if size == 1:

@@ -126,7 +126,7 @@ def test_outputs_and_gradients_are_those_of_the_formula(mixer, shape):
     module, x = made(mixer, shape)
     ours, theirs = module(x), reference(module, x)
     exact = not isinstance(module, FistaAttention)  # whose gate is in float32 whatever comes
-    torch.testing.assert_close(ours, theirs, rtol=1e-9 if exact else 1e-5, atol=1e-11 if exact else 1e-6)
+    torch.testing.assert_close(ours, theirs, rtol=1e-9 if exact else 1e-5, atol=1e-11 if exact else 1e-7)
     weights = torch.randn_like(ours)
     inputs = [x, *(one for one in module.parameters() if one.requires_grad)]
     for got, expected in zip(
@@ -153,7 +153,7 @@ def test_changing_a_token_leaves_every_earlier_output_as_it_was_bit_for_bit(mixe
         changed[:, j] += 100 * torch.randn(2, 8)
         after = module(changed)
         if isinstance(module, FistaAttention):  # all chunks share the width of the widest support, and so its rounding
-            torch.testing.assert_close(after[:, :j], before[:, :j], rtol=1e-4, atol=1e-5)
+            torch.testing.assert_close(after[:, :j], before[:, :j], rtol=1e-5, atol=1e-6)
         else:
             assert torch.equal(after[:, :j], before[:, :j])
         assert not torch.equal(after[:, j], before[:, j])

@@ -12,6 +12,7 @@ from experiments.language.picture import language_figure
 from experiments.language.plan import FAMILIES, Family, Run, finished
 from experiments.language.settings import Settings
 from experiments.lm import parser
+from svmem.report.style import svg
 
 SMALL = next(family for family in FAMILIES if family.name == "small")
 
@@ -62,9 +63,11 @@ def test_the_papers_gains_are_those_that_it_sums_up():
     assert min(shares) > 0 > min(PAPER_GAINS["10M"]) > max(PAPER_GAINS["32M"])
 
 
-@pytest.mark.parametrize("runs", [fair(), foul(), {}], ids=["fair", "foul", "none"])
-def test_the_figure_can_be_drawn_from_any_runs(runs):
-    assert len(language_figure(runs).axes) == 6
+@pytest.mark.parametrize(("runs", "panels"), [(fair(), 5), (foul(), 5), ({}, 1)], ids=["fair", "foul", "none"])
+def test_the_figure_has_a_panel_for_each_thing_that_there_are_runs_of(runs, panels):
+    figure = language_figure(runs)
+    assert sum(ax.get_visible() for ax in figure.axes) == panels
+    assert svg(figure).startswith("<svg")
 
 
 def test_each_run_of_the_plan_is_a_command_that_the_command_line_takes(tmp_path):

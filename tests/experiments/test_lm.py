@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 import experiments.lm
 from experiments.language import checkpoint, files
@@ -191,6 +192,13 @@ def test_the_figure_shows_each_run(finished, tiny, tmp_path, capsys, ending):
     assert capsys.readouterr().out.strip() == str(picture)
     start = {"svg": b"<svg", "png": b"\x89PNG"}[ending]
     assert picture.read_bytes().startswith(start)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_is_said_to_be_missing(tiny, tmp_path, capsys):
+    assert run("train", "--out", tmp_path / "run", *tiny, "--device", "cuda") == 1
+    assert "--device cuda needs a GPU that this torch can use" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
 
 
 def test_two_mixers_are_compared_over_the_seeds_that_both_have(finished, tiny, tmp_path, capsys):

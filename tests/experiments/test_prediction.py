@@ -222,3 +222,8 @@ def test_the_command_writes_rows_and_figure_and_refuses_what_makes_no_sense(tmp_
     assert "folds must be 2 or more" in capsys.readouterr().err
     assert prediction.main([*argv, "--steps", "0"]) == 1
     assert "must be at least 1" in capsys.readouterr().err
+
+
+def test_more_folds_than_patients_are_refused(tmp_path, capsys):
+    assert prediction.main(["--folds", "99", "--out", str(tmp_path / "rows.jsonl")]) == 1
+    assert "each fold needs a patient, of which there are 98; got 99 folds" in capsys.readouterr().err

@@ -3,11 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from svmem.baselines.selection.scene import dist2
 from svmem.errors import InvalidInput
 from svmem.kernels import RBF
 from svmem.types import Keys, Vector
 
-__all__ = ["answered_share", "dist2", "heavy_hitters", "kept_share", "last", "random_draws", "summed_kernel"]
+__all__ = ["answered_share", "heavy_hitters", "kept_share", "last", "random_draws", "summed_kernel"]
 
 Rows = NDArray[np.int64]  # rising row numbers of the hours that are kept
 Flags = NDArray[np.bool_]
@@ -47,14 +48,6 @@ def answered_share(keys: Keys, event: Flags, kept: Rows) -> float:
     _check_events(event)
     nearest = dist2(keys[event], keys[kept]).argmin(axis=1)
     return float(event[kept][nearest].mean())
-
-
-def dist2(left: Keys, right: Keys) -> NDArray[np.float64]:
-    """Return the squared distances (n, m) between keys (n, d) and (m, d)."""
-    out = np.zeros((len(left), len(right)))
-    for column in range(left.shape[1]):  # by differences: equal keys are at distance exactly 0
-        out += (left[:, column, None] - right[None, :, column]) ** 2
-    return out
 
 
 def _check_budget(n: int, budget: int) -> None:
