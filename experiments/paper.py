@@ -65,9 +65,9 @@ def _language(entry: Entry, results: Path, figures: Path) -> Chapter:
     """Return the chapter of the language model, from the folders of its runs."""
     from experiments.language.chapter import COMMAND, described
 
-    claims, seconds = described(results / "lm", figures / "lm.svg")
+    claims, seconds, spent = described(results / "lm", figures / "lm.svg")
     picture, rows = ("lm.svg", "lm") if claims else (None, None)
-    return Chapter(entry, COMMAND, tuple(claims), picture, rows, seconds)
+    return Chapter(entry, COMMAND, tuple(claims), picture, rows, seconds, spent)
 
 
 def run(options: argparse.Namespace) -> int:

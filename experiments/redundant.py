@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from experiments.cases import problem_of
 from experiments.recaller import NOISE, NUMBERS, Recaller, answer, learned_keys, nearest, questions
 from experiments.removal import gaussian, solved_all
-from experiments.sequences import problem_of
 from svmem.types import Json, Keys
 
 __all__ = ["RULES", "keep_rows"]

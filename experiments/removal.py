@@ -1,5 +1,6 @@
 """Ways to take one record out of a memory, and what each leaves behind."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,11 +12,13 @@ from svmem.baselines.forgetting import Decay, Forgetting, Scaling
 from svmem.baselines.forgetting import State as Held
 from svmem.types import Coefficients, Keys, Values, Vector
 
-__all__ = ["METHODS", "State", "edited", "forgotten", "gaussian", "probes", "solved_all"]
+__all__ = ["ASCENT", "EVERY", "METHODS", "SIMPLE", "State", "edited", "forgotten", "gaussian", "probes", "solved_all"]
 
 # The methods that solve nothing again.
 SIMPLE: dict[str, Forgetting] = {"decay 0.1": Decay(0.1), "decay 0.01": Decay(0.01), "scaling": Scaling()}
 METHODS = ("none", "exact", *SIMPLE)
+ASCENT = "ascent"  # its gradient is that of a readout: of a model's weights, or of a memory's coefficients
+EVERY = (*METHODS, ASCENT)
 PROBE = 0.1  # noise on the keys that scores are compared at
 
 
@@ -32,8 +35,10 @@ class State:
         return 2 * (kernel @ self.alpha - 0.5 - self.offset)
 
 
-def forgotten(keys: Keys, values: Values, secret: int, problem: Problem) -> dict[str, State]:
-    """Return the states after each method has taken `secret` out, and those called none, again and never.
+def forgotten(
+    keys: Keys, values: Values, secret: int, problem: Problem, simple: Mapping[str, Forgetting] = SIMPLE
+) -> dict[str, State]:
+    """Return the states after exact and simple methods have taken `secret` out, and those called none, again and never.
 
     none: it was left in; again: it was taken out exactly and put back; never: a memory that never held it.
     """
@@ -47,7 +52,7 @@ def forgotten(keys: Keys, values: Values, secret: int, problem: Problem) -> dict
     states["again"] = replace(back, alpha=np.where(rest, back.alpha[:n], back.alpha[n]))
     states["never"] = _solved(_holding(keys, values, rest, problem), n)
     held = Held(keys, values, none.alpha, problem)
-    return states | {name: State(method(held, [secret]), none.offset) for name, method in SIMPLE.items()}
+    return states | {name: State(method(held, [secret]), none.offset) for name, method in simple.items()}
 
 
 def edited(keys: Keys, values: Values, secret: int, problem: Problem) -> dict[str, State]:

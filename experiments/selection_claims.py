@@ -1,7 +1,7 @@
 """What [Ramesh2026] says of selection, with its numbers beside ours."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -40,13 +40,15 @@ def claim(rows: Sequence[Json]) -> list[Claim]:
     if groups:
         made += [_best_of_groups(groups, which) for which in ("rare", "all")]
         made += [_best_of_budgets(groups, which) for which in ("rare", "all")] + [_weighted(groups)]
+    made += _of_order(groups, [row for row in rows if row["part"] == "shuffled"])
     made += _control([row for row in rows if row["part"] == "pairs"])
     for channel in dict.fromkeys(row["held_out"] for row in rows if row["part"] == "stays"):
         stays = {row["selector"]: row for row in rows if row["part"] == "stays" and row["held_out"] == channel}
         seen = "all channels seen" if channel == "none" else f"{channel} held out"
         for name, said in PAPER_STAYS.get(channel, {}).items():
             made.append(_stay_claim(stays[name], seen, said, ROUNDING[channel]))
-        made += [_against_heavy(stays["support"], seen), _best_of_stays(stays, seen), _nearest(stays, seen)]
+        made += [_against_heavy(stays["support"], seen), _best_of_stays(stays, seen)]
+        made += [_best_of_shares(stays, seen), _nearest(stays, seen)]
     return made
 
 
@@ -93,26 +95,65 @@ def _best_of_budgets(rows: Sequence[Json], which: str) -> Claim:
     """The intervals are those of one budget each: of so many a lead or two may be chance."""
     swept = [row for row in rows if row.get("shares")]
     support = np.array(seeds_of(swept, "support", f"sweep_{which}"))
-    shares, rivals = next(row["shares"] for row in swept), []
+    shares, leads = next(row["shares"] for row in swept), {}
     for name in dict.fromkeys(row["selector"] for row in swept):
-        leads = np.array(seeds_of(swept, name, f"sweep_{which}")) - support
-        found = [over_seeds(column.tolist()) for column in leads.T]
-        sure = [(share, mean) for share, (mean, _, half) in zip(shares, found, strict=True) if mean > max(half, 0)]
-        if sure:
-            at, by = _span([share for share, _ in sure], shares), [mean for _, mean in sure]
-            rivals.append((f"{name} at {at} by {min(by):.3f}" + f" to {max(by):.3f}" * (len(by) > 1), True))
-        elif any(mean > 0 for mean, _, _ in found):
-            rivals.append((f"{name}, within the spread over seeds", False))
+        columns = (np.array(seeds_of(swept, name, f"sweep_{which}")) - support).T
+        found = [over_seeds(column.tolist()) for column in columns]
+        leads[name] = [(mean, mean > half) for mean, _, half in found]
     text = f"no selector here answers more {which} groups than support at {_span(shares, shares)} of the keys"
-    return _unbeaten(text, [rival for rival in rivals if rival[1]] or rivals)
+    return _unbeaten(text, _rivals(leads, shares, "the spread over seeds"))
+
+
+def _best_of_shares(stays: dict[str, Json], seen: str) -> Claim:
+    """As for groups: of so many intervals one or two may lie above 0 by chance."""
+    shares, leads = stays["support"]["shares"], {}
+    for name, row in stays.items():
+        leads[name] = [(m, low > 0) for m, low in zip(row["sweep_lead"], row["sweep_lead_low"], strict=True)]
+    text = f"no selector here keeps more event hours than support at {_span(shares, shares)} of the hours, {seen}"
+    return _unbeaten(text, _rivals(leads, shares, "the intervals over stays"))
+
+
+def _rivals(
+    leads: Mapping[str, Sequence[tuple[float, bool]]], shares: Sequence[int], slack: str
+) -> list[tuple[str, bool]]:
+    """Return who leads at which shares, given leads and whether they are no chance; who may, if nobody else does."""
+    rivals, maybe = [], []
+    for name, found in leads.items():
+        sure = [(share, lead) for share, (lead, told) in zip(shares, found, strict=True) if told and lead > 0]
+        if sure:
+            at, by = _span([share for share, _ in sure], shares), [lead for _, lead in sure]
+            rivals.append((f"{name} at {at} by {min(by):.3f}" + f" to {max(by):.3f}" * (len(by) > 1), True))
+        elif any(lead > 0 for lead, _ in found):
+            maybe.append(name)
+    return rivals or ([(f"{', '.join(maybe)}, all within {slack}", False)] if maybe else [])
+
+
+def _of_order(rows: Sequence[Json], shuffled: Sequence[Json]) -> list[Claim]:
+    """Return whether support answers the same in any order of the keys, and which selectors do not."""
+    if not rows or not shuffled:
+        return []
+    moved = {}
+    for name in dict.fromkeys(row["selector"] for row in shuffled):
+        first, drawn = (np.array(seeds_of(some, name, "rare")) for some in (rows, shuffled))
+        mean, _, half = over_seeds((drawn - first).tolist())
+        if abs(mean) > half:
+            moved[name] = f"{name} {first.mean():.3f} to {drawn.mean():.3f}"
+    own = "support" not in moved and seeds_of(rows, "support", "rare") == seeds_of(shuffled, "support", "rare")
+    text = (
+        "with the keys in any order instead of the rare ones first, support answers as many rare groups; others change:"
+    )
+    return [Claim(f"{text} {', '.join(moved.values()) or 'none'}", own, ours=True)]
 
 
 def _span(some: Sequence[int], shares: Sequence[int]) -> str:
-    """Return the shares in words: from the first to the last where none between is missing."""
-    first, last = shares.index(some[0]), shares.index(some[-1])
-    if last - first + 1 == len(some) > 1:
-        return f"{some[0]} to {some[-1]} %"
-    return f"{', '.join(map(str, some))} %"
+    """Return some of the shares in words: those that follow each other from the first to the last of them."""
+    runs: list[list[int]] = []
+    for share in some:
+        if runs and shares.index(share) == shares.index(runs[-1][-1]) + 1:
+            runs[-1].append(share)
+        else:
+            runs.append([share])
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs) + " %"
 
 
 def _weighted(rows: Sequence[Json]) -> Claim:

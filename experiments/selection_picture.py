@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from experiments.selection_claims import PAPER_GROUPS, PAPER_STAYS, REFERENCES, over_seeds, seeds_of
 from svmem.report.style import BLACK, GREY, GRID, canvas, ink
@@ -20,6 +21,7 @@ SWEPT = {
     "random": ("orange", "s", ":"),
     "H2O": ("purple", "^", "--"),
     "heavy-hitter oracle": ("vermilion", "X", "-"),
+    "heavy-hitter of keys": ("vermilion", "X", "-"),
 }
 # What a series is called, its hue and mark, and how far above its line it lies.
 GROUPS = {"rare": ("groups with 1 key", "blue", "o", -0.17), "all": ("all groups", "orange", "s", 0.17)}
@@ -30,10 +32,10 @@ STAYS = {
 
 
 def selection_figure(rows: Sequence[Json]) -> Figure:
-    """Draw both questions for all selectors side by side, and the share of rare groups over the budget."""
+    """Draw both questions for all selectors side by side, and at the right both over the budget."""
     groups = [row for row in rows if row["part"] == "groups"]
     stays = [row for row in rows if row["part"] == "stays"]
-    figure, axes = canvas(13.0, 5.6, widths=(1.0, 1.0, 1.1))
+    figure, axes = _panels()
     order = _order(groups, stays)
     for which, look in GROUPS.items():
         found = {name: over_seeds(seeds_of(groups, name, which)) for name in order if seeds_of(groups, name, which)}
@@ -44,17 +46,31 @@ def selection_figure(rows: Sequence[Json]) -> Figure:
         some = [row for row in stays if row["held_out"] == channel]
         points = {row["selector"]: (row["kept"], row["kept_low"], row["kept_high"]) for row in some}
         _dots(axes[1], order, points, PAPER_STAYS[channel], look)
-    _sweep(axes[2], groups)
+    _sweep(axes[2], *_of_groups(groups))
+    _sweep(axes[3], *_of_stays([row for row in stays if row["held_out"] == "spo2" and "shares" in row]))
+    axes[2].set(xlabel="Groups: budget, % of the keys", ylabel="groups with 1 key: answered")
+    axes[3].set(xlabel="Intensive care, SpO2 held out: budget, % of the hours", ylabel="event hours: kept")
     _frame(axes[0], axes[1], order, stays)
     for ax in axes:
         ax.grid(color=GRID, linewidth=0.6)
         ax.set_axisbelow(True)
         if ax.get_legend_handles_labels()[1]:
-            columns = 2 if ax is axes[2] else 1
+            columns = 1 if ax in axes[:2] else 2
             ax.legend(
                 loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, frameon=False, fontsize=9, ncols=columns
             )
     return figure
+
+
+def _panels() -> tuple[Figure, list[Axes]]:
+    """Return a figure with two high panels, and two low ones at their right."""
+    figure, axes = canvas(13.0, 7.4, rows=2, widths=(1.0, 1.0, 1.1))
+    left, middle, above, *rest, below = axes
+    grid = left.get_subplotspec().get_gridspec()  # pyright: ignore[reportOptionalMemberAccess]
+    for column, ax in enumerate((left, middle)):
+        rest[column].remove()
+        ax.set_subplotspec(grid[:, column])
+    return figure, [left, middle, above, below]
 
 
 def _order(groups: Sequence[Json], stays: Sequence[Json]) -> list[str]:
@@ -106,30 +122,43 @@ def _frame(left: Axes, right: Axes, order: Sequence[str], stays: Sequence[Json])
             right.text(0.0, place, says, color=GREY, fontsize=8, va="center")
 
 
-def _sweep(ax: Axes, groups: Sequence[Json]) -> None:
-    """Draw the share of rare groups over the budget, and mark the size of the support set."""
+# Shares in per cent; mean, low and high by selector, each over the shares; and the size of the support set.
+_Swept = tuple[Sequence[int], dict[str, tuple[NDArray[np.float64], ...]], float]
+
+
+def _of_groups(groups: Sequence[Json]) -> _Swept:
+    """Return the share of rare groups over the budget, with intervals over seeds."""
+    swept = [row for row in groups if row["selector"] in SWEPT and row.get("shares")]
+    swept = [row for row in swept if row["selector"] != "heavy-hitter of keys"]  # 0 at all budgets
+    lines = {}
+    for name in dict.fromkeys(row["selector"] for row in swept):
+        values = np.array(seeds_of(swept, name, "sweep_rare"))
+        mean, _, half = np.array([over_seeds(column.tolist()) for column in values.T]).T
+        lines[name] = mean, mean - np.nan_to_num(half), mean + np.nan_to_num(half)
+    return next((row["shares"] for row in swept), ()), lines, _budget(groups)
+
+
+def _of_stays(stays: Sequence[Json]) -> _Swept:
+    """Return the share of event hours over the budget, with intervals over stays."""
+    ends = ("sweep_kept", "sweep_kept_low", "sweep_kept_high")
+    lines = {row["selector"]: tuple(np.array(row[end]) for end in ends) for row in stays if row["selector"] in SWEPT}
+    return next((row["shares"] for row in stays), ()), lines, _budget(stays)
+
+
+def _budget(rows: Sequence[Json]) -> float:
+    sizes = [row["budget"] for row in rows if row["selector"] == "support"]
+    return 100 * float(np.mean(sizes)) if sizes else np.nan
+
+
+def _sweep(ax: Axes, shares: Sequence[int], lines: Mapping[str, tuple[NDArray[np.float64], ...]], size: float) -> None:
+    """Draw lines over the budget, and mark the size of the support set."""
     for name, (hue, mark, line) in SWEPT.items():
-        mine = [row for row in groups if row["selector"] == name]
-        if not mine:
-            continue
-        values = np.array([row["sweep_rare"] for row in mine])
-        found = np.array([over_seeds(column.tolist()) for column in values.T])
-        mean, half = found[:, 0], np.nan_to_num(found[:, 2])
-        shares = mine[0]["shares"]
-        ax.fill_between(shares, mean - half, mean + half, color=ink(hue), alpha=0.2, linewidth=0)
-        ax.plot(shares, mean, color=ink(hue), marker=mark, linestyle=line, markersize=4.5, label=name, clip_on=False)
-    if groups:
-        budget = 100 * float(np.mean([row["budget"] for row in groups if row["selector"] == "support"]))
-        ax.axvline(budget, color=GREY, linewidth=1.2, linestyle="--")
-        ax.annotate(
-            "size of the support set",
-            (budget, 0.53),
-            xytext=(4, 0),
-            textcoords="offset points",
-            rotation=90,
-            fontsize=8,
-            va="bottom",
-        )
+        if name in lines:
+            mean, low, high = lines[name]
+            ax.fill_between(shares, low, high, color=ink(hue), alpha=0.2, linewidth=0)
+            ax.plot(
+                shares, mean, color=ink(hue), marker=mark, linestyle=line, markersize=4.5, label=name, clip_on=False
+            )
+    if lines:
+        ax.axvline(size, color=GREY, linewidth=1.2, linestyle="--", label="size of the support set")
     ax.set_ylim(0, 1.0)
-    ax.set_xlabel("Groups: budget, % of the keys")
-    ax.set_ylabel("groups with 1 key: share of queries answered")

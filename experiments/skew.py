@@ -37,14 +37,20 @@ class Trial:
     one_hot: NDArray[np.float64]
 
 
-def draw_trial(groups: Groups, rng: np.random.Generator) -> Trial:
-    """Draw centres, keys and two queries a group, of which the second is held out. Rare groups come first."""
+def draw_trial(groups: Groups, rng: np.random.Generator, shuffled: bool = False) -> Trial:
+    """Draw centres, keys and two queries a group, of which the second is held out.
+
+    The keys of rare groups come first, as [Ramesh2026] has them; shuffled: the same trial with its keys in any order.
+    """
     count = groups.rare + groups.dense
     of_key = np.repeat(np.arange(count), [1] * groups.rare + [groups.copies] * groups.dense)
     centre = groups.spread * rng.standard_normal((count, groups.dim))
     keys = centre[of_key] + groups.within * rng.standard_normal((len(of_key), groups.dim))
     queries = np.repeat(centre, 2, axis=0)
     queries = queries + groups.query_noise * rng.standard_normal(queries.shape)
+    if shuffled:
+        order = rng.permutation(len(keys))
+        keys, of_key = keys[order], of_key[order]
     held_out, kernel = queries[1::2], RBF(groups.sigma)
     problem = Problem.from_nu(groups.nu, len(keys), kernel)
     dist2 = np.square(held_out[:, None] - keys[None]).sum(axis=2)

@@ -18,10 +18,12 @@ from matplotlib.figure import Figure
 
 from experiments import ledger
 from experiments.capitals import capital_rows, missing
+from experiments.cases import cases_of
+from experiments.climb import climbed
 from experiments.ledger import Experiment, Tick, done, silent
 from experiments.recaller import Recaller, train
 from experiments.redundant import keep_rows
-from experiments.sequences import cases_of, forget_rows, leak_rows, put_back_rows, recall_row
+from experiments.sequences import forget_rows, leak_rows, put_back_rows, recall_row
 from experiments.surgery_claims import claim
 from svmem.errors import InvalidInput
 from svmem.types import Json
@@ -108,10 +110,11 @@ def _recall(config: Config, arm: str, tick: Tick) -> Iterator[Json]:
     train(model, config.steps, config.batch, config.lr, generator, lambda share: tick(arm, 0.5 * share))
     cases = cases_of(model.double().requires_grad_(False), config.cases, generator)
     yield recall_row(cases, generator) | {"seed": seed}
-    for row in forget_rows(cases, config.ascent_lr, config.ascent_steps):
-        tick(arm, 0.9)
-        yield row | {"seed": seed}
-    for row in (*leak_rows(cases, config.noises, generator), *put_back_rows(cases, generator)):
+    owns = {"memory": 0.0, "layer": cases.model.layer.C}  # a question's own coefficient in each readout
+    climbs = {readout: climbed(cases, own, config.ascent_lr, config.ascent_steps) for readout, own in owns.items()}
+    tick(arm, 0.9)
+    yield from (row | {"seed": seed} for row in forget_rows(cases, climbs))
+    for row in (*leak_rows(cases, config.noises, generator, climbs["memory"]), *put_back_rows(cases, generator)):
         yield row | {"seed": seed}
     for row in keep_rows(cases.model, config.cases, generator):
         yield row | {"seed": seed}

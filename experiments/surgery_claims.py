@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from experiments.audit import wilson
 from experiments.ledger import Claim
 from experiments.redundant import RULES
-from experiments.removal import METHODS
+from experiments.removal import EVERY
 from svmem.types import Json
 
 __all__ = ["claim"]
 
-SIMPLE = (*METHODS[2:], "ascent")  # the methods that solve nothing again
+SIMPLE = EVERY[2:]  # the methods that solve nothing again
 
 
 def claim(rows: Sequence[Json]) -> list[Claim]:
@@ -141,12 +141,12 @@ def _of_simple(rows: Sequence[Json], where: str) -> list[Claim]:
 
 def _of_leaks(rows: Sequence[Json], where: str) -> Claim:
     """Return whether a secret is answered no more than by chance after exact removal, in whatever words it is asked."""
-    hits = {m: _sum(_part(rows, "leak", m), "secret_hits") for m in METHODS}
+    hits = {m: _sum(_part(rows, "leak", m), "secret_hits") for m in EVERY}
     ways = len({row["words"] for row in rows if row["part"] == "leak"})
     asked, chance = _sum(_part(rows, "leak", "exact"), "secrets"), _mean(_part(rows, "recall"), "chance")
     text = f"{where}: asked in {ways} ways, a secret is answered no more than by chance after exact removal:"
     text += f" {hits['exact']} of {asked} times (chance {chance * asked:.0f}); left in, {hits['none']}"
-    text += f"; after {_listed(hits, METHODS[2:])}"
+    text += f"; after {_listed(hits, SIMPLE)}"
     return Claim(text, hits["exact"] <= chance * asked < hits["none"], ours=True)
 
 

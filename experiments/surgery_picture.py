@@ -78,6 +78,7 @@ def _leaks(ax: Axes, rows: Sequence[Json]) -> None:
         "none": ("blue", "s"),
         "decay 0.1": ("orange", "v"),
         "decay 0.01": ("purple", "^"),
+        "ascent": ("sky", "D"),
         "exact": ("green", "o"),
     }
     for method, (hue, mark) in looks.items():

@@ -1,6 +1,7 @@
 """What the results page says of the language model, and running what is missing of it."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from experiments.language.claims import Runs, claim
@@ -25,13 +26,21 @@ def read_runs(results: Path) -> Runs:
     }
 
 
-def described(results: Path, picture: Path) -> tuple[list[Claim], float]:
-    """Return what the rows say and the seconds they took, and draw the picture when there are some."""
+def described(results: Path, picture: Path) -> tuple[list[Claim], float, str]:
+    """Return what the rows say, the seconds they took and on what; draw the picture when there are some."""
     runs = read_runs(results)
     if not runs:
-        return [], 0.0
+        return [], 0.0, ""
     save(language_figure(runs), picture)
-    return claim(runs), sum(curve.rows[-1]["seconds"] for family in runs.values() for curve in family.values())
+    seconds = {family: sum(curve.rows[-1]["seconds"] for curve in curves.values()) for family, curves in runs.items()}
+    return claim(runs), sum(seconds.values()), _spent(runs, seconds)
+
+
+def _spent(runs: Runs, seconds: Mapping[str, float]) -> str:
+    """Return how much of the time each family took, of one core a run, with what else ran beside it."""
+    titles = {family.name: family.title for family in FAMILIES}
+    each = [f"{titles[name]} {took / 3600:.1f} in {len(runs[name])} runs" for name, took in seconds.items()]
+    return f"Hours of one core each: {'; '.join(each)}. In all {sum(seconds.values()) / 3600:.1f}."
 
 
 def run_missing(results: Path, data: Path | None, device: str = "cpu") -> int:

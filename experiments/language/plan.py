@@ -59,6 +59,7 @@ SMALL = ("--width", "128")
 TEN = ("--width", "384", "--layers", "6", "--heads", "6", "--block", "512")
 THIRTY_TWO = ("--width", "512", "--layers", "10", "--heads", "8", "--block", "512")
 FULL = ("--steps", "6000", "--limit-bytes", "20000000")
+# In runs of 200 to 500 steps the rate rises for 30: the switches tell what a rise over 3 steps costs.
 LOCAL = Run("local-0", "window", options=("--window", "64"))  # as wide as the chunk: no memory at all
 FAMILIES = (
     Family(
@@ -78,18 +79,20 @@ FAMILIES = (
             Run("learned-width", "sv", options=("--learn-sigma",)),
             Run("slow-warm-up", "sv", options=("--warmup", "0.2")),
             Run("wider-kernel", "sv", options=("--sigma", "5")),
+            Run("window", "window", options=("--window", "64")),
+            Run("window-slow-warm-up", "window", options=("--window", "64", "--warmup", "0.2")),
         ),
     ),
     Family(
         "medium",
         "3.22M parameters, gcide",
-        ("--steps", "300", "--every", "25", "--windows", "64"),
+        ("--steps", "300", "--warmup", "0.1", "--every", "25", "--windows", "64"),
         pairs(0, 1),
     ),
     Family(
         "wiki",
         "0.8M parameters, Wikipedia XML",
-        (*SMALL, "--steps", "500", "--every", "50", "--windows", "128"),
+        (*SMALL, "--steps", "500", "--warmup", "0.06", "--every", "50", "--windows", "128"),
         pairs(0),
         dictionary=False,
     ),
@@ -98,7 +101,7 @@ FAMILIES = (
         "10M parameters, gcide",
         (
             *(*TEN, "--batch", "4"),
-            *("--steps", "200", "--every", "20", "--windows", "16"),
+            *("--steps", "200", "--warmup", "0.15", "--every", "20", "--windows", "16"),
         ),
         pairs(0),
     ),

@@ -29,6 +29,7 @@ def fair():
     small["window-1"] = curve("window", 2.3, 1)
     switches = {"exact-gate": curve("sv", 2.5), "paper-gate": curve("fista", 2.6), "unit-keys": curve("sv", 2.4)}
     large = {"sv-0": curve("sv", 2.0), "window-0": curve("window", 2.2)}
+    switches |= {"window": curve("window", 2.6), "window-slow-warm-up": curve("window", 2.5)}
     small |= {"softmax-0": curve("softmax", 2.1), "local-0": curve("window", 2.05)}
     return {"small": small, "switches": switches, "large": large}
 
@@ -45,14 +46,16 @@ def foul():
         "exact-gate": curve("sv", 2.5, gap=1e-3),
         "paper-gate": curve("fista", 2.4),
         "unit-keys": curve("sv", 2.6),
+        "window": curve("window", 2.4),
+        "window-slow-warm-up": curve("window", 2.45),
     }
     return {"small": small, "switches": switches, "large": large}
 
 
 def test_the_claims_hold_for_runs_that_bear_them_out_and_not_for_others():
-    assert [one.holds for one in claim(fair())] == [True] * 9
-    assert [one.holds for one in claim(foul())] == [False] * 9
-    assert [one.ours for one in claim(fair())] == [False] + [True] * 8
+    assert [one.holds for one in claim(fair())] == [True] * 10
+    assert [one.holds for one in claim(foul())] == [False] * 10
+    assert [one.ours for one in claim(fair())] == [False] + [True] * 9
     assert claim({}) == []
 
 
@@ -103,15 +106,16 @@ def test_missing_runs_are_trained_once_and_described(tiny, tmp_path, monkeypatch
     assert chapter.run_missing(tmp_path, None) == 0
     assert "left out: tiny needs --data" in capsys.readouterr().err
     assert chapter.read_runs(tmp_path) == {}
-    assert chapter.described(tmp_path, tmp_path / "lm.svg") == ([], 0.0)
+    assert chapter.described(tmp_path, tmp_path / "lm.svg") == ([], 0.0, "")
     text = tiny[1]
     assert chapter.run_missing(tmp_path, text) == 0
     monkeypatch.setattr("experiments.lm.main", lambda _: pytest.fail("trained again"))
     assert chapter.run_missing(tmp_path, text) == 0
     found = chapter.read_runs(tmp_path)["small"]
     assert {name: one.settings.mixer for name, one in found.items()} == {"sv-0": "sv", "window-0": "window"}
-    claims, seconds = chapter.described(tmp_path, tmp_path / "lm.svg")
+    claims, seconds, spent = chapter.described(tmp_path, tmp_path / "lm.svg")
     assert len(claims) == 3
     assert seconds > 0
+    assert spent == "Hours of one core each: tiny 0.0 in 2 runs. In all 0.0."
     assert (tmp_path / "lm.svg").read_text().startswith("<svg")
     assert asdict(found["window-0"].settings)["window"] > 4

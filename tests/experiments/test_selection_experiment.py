@@ -49,7 +49,7 @@ def hours():
 
 def test_each_selector_has_a_row_for_each_seed_and_each_question_to_the_stays(rows):
     assert {row["arm"] for row in rows} == set(arms(TINY))
-    assert len(rows) == 2 * (len(KEY_ONLY) + len(QUERY_AWARE) + 2) + 2 * len(KEY_ONLY) + 3
+    assert len(rows) == 2 * 2 * (len(KEY_ONLY) + len(QUERY_AWARE) + 2) + 2 * len(KEY_ONLY) + 3
     assert all(row.keys() >= FIELDS for row in rows)
     assert all(row["worst_gap"] < 1e-12 for row in rows if row["part"] != "pairs")
     for row in rows:
@@ -90,13 +90,61 @@ def test_stays_are_measured_as_in_the_demo(hours, held_out, columns):
     demo = measure_retention(hours, event, columns, protocol)
     found = {
         row["selector"]: row
-        for row in stays.summary(stays.compare(hours, held_out, protocol, lambda _: None), protocol)
+        for row in stays.summary(stays.compare(hours, held_out, protocol, (), lambda _: None), protocol)
     }
     for name, theirs in {"support": "support", "heavy-hitter of keys": "heavy-hitter", "recency": "last k"}.items():
         assert found[name]["kept"] == pytest.approx(demo.kept[theirs].mean)
         assert found[name]["answered"] == pytest.approx(demo.answered[theirs].mean)
     assert found["support"]["minus_heavy"] == pytest.approx(demo.kept_difference.mean)
     assert found["support"]["budget"] == pytest.approx(demo.budget)
+
+
+def test_other_budgets_are_measured_too(hours):
+    protocol = Protocol(hours_at_least=300, draws=2, resamples=50)
+    table = stays.compare(hours, "spo2", protocol, (1, 50, 100), lambda _: None)
+    assert table.swept.shape == (*table.kept.shape, 3)
+    np.testing.assert_array_equal(table.swept[..., 2], 1.0)  # all hours are kept
+    first = {row["selector"]: row for row in stays.summary(table, protocol)}
+    assert first["support"]["sweep_lead"] == [0.0, 0.0, 0.0]
+    keys, event = stays.question(hours, "spo2")
+    recent = []
+    for _, span in hours.stays(300):
+        if (hit := event[span]).any():
+            recent.append(hit[len(hit) - round(len(hit) / 2) :].sum() / hit.sum())
+    assert len(keys) == len(event)
+    assert first["recency"]["sweep_kept"][1] == pytest.approx(np.mean(recent))
+    lead = first["recency"]["sweep_lead"][1]
+    assert lead == pytest.approx(np.mean(recent) - first["support"]["sweep_kept"][1])
+    assert first["recency"]["sweep_lead_low"][1] <= lead <= first["recency"]["sweep_lead_high"][1]
+
+
+def test_in_any_order_a_trial_has_the_same_keys_and_queries():
+    first, drawn = (draw_trial(Groups(), np.random.default_rng(3), shuffled) for shuffled in (False, True))
+    np.testing.assert_array_equal(np.sort(first.scene.keys, axis=0), np.sort(drawn.scene.keys, axis=0))
+    np.testing.assert_array_equal(first.scene.asked, drawn.scene.asked)
+    mass = [(trial.gram @ trial.one_hot) for trial in (first, drawn)]
+    np.testing.assert_allclose(mass[0], mass[1])
+    assert (first.one_hot != drawn.one_hot).any()
+
+
+def test_selectors_by_place_change_with_the_order_and_support_does_not(rows):
+    def order(support, recency):
+        moved = {"support": support, "recency": recency}
+        some = [
+            row
+            | {
+                "rare": (moved.get(row["selector"], [0.5, 0.5]) if row["part"] == "shuffled" else [0.5, 0.5])[
+                    row["seed"]
+                ]
+            }
+            for row in rows
+            if row["part"] in ("groups", "shuffled")
+        ]
+        return next(one for one in claim(some) if one.text.startswith("with the keys in any order"))
+
+    assert order([0.5, 0.5], [0.8, 0.8]).holds
+    assert order([0.5, 0.5], [0.8, 0.8]).text.endswith("change: recency 0.500 to 0.800")
+    assert order([0.4, 0.4], [0.8, 0.8]).holds is False
 
 
 def test_a_channel_that_tells_the_event_is_not_seen(hours):
@@ -121,11 +169,26 @@ def test_a_lead_that_chance_cannot_explain_ends_a_claim_and_another_leaves_it_op
     assert verdict(minus_support=0.1, minus_support_low=0.05, minus_support_high=0.3) is False
 
 
+def test_a_lead_over_stays_at_another_budget_ends_the_claim_on_budgets(rows):
+    def one(lead, low):
+        sweeps = {"sweep_lead": [0.0, lead], "sweep_lead_low": [-0.1, low]}
+        quiet = {"sweep_lead": [0.0, 0.0], "sweep_lead_low": [0.0, 0.0]}
+        some = [
+            row | (sweeps if row["selector"] == "leverage" else quiet) for row in rows if row.get("held_out") == "spo2"
+        ]
+        return next(one for one in claim(some) if "event hours than support at 20 to 60 %" in one.text)
+
+    assert one(-0.1, -0.2).holds
+    assert one(0.1, -0.1).holds is None
+    assert one(0.1, 0.05).holds is False
+    assert "leverage at 60 % by 0.100" in one(0.1, 0.05).text
+
+
 def test_a_lead_at_another_budget_ends_the_claim_on_budgets(rows):
     def one(leads):
         made = []
         for row in rows:
-            if "shares" in row:
+            if row["part"] == "groups" and "shares" in row:
                 swept = [0.5, 0.5] if row["selector"] == "support" else [0.4, 0.4]
                 made.append(row | {"sweep_rare": leads[row["seed"]] if row["selector"] == "leverage" else swept})
         return next(one for one in claim(made + _unswept(rows)) if "rare groups than support at 20 to 60 %" in one.text)
@@ -191,10 +254,10 @@ def test_the_interval_over_seeds_is_students():
 
 
 def test_claims_and_figure_can_be_had_from_any_rows(rows):
-    assert len(claim(rows)) == 14 + 3 + 7 + 7 + 3
+    assert len(claim(rows)) == 14 + 3 + 1 + 8 + 8 + 3
     assert claim([]) == []
     for some in (rows, rows[:20], rows[-16:], []):
-        assert len(draw(some).axes) == 3
+        assert len(draw(some).axes) == 4
 
 
 def test_the_command_writes_rows_and_figure_and_refuses_what_makes_no_sense(tmp_path, capsys):

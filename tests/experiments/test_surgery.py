@@ -9,11 +9,10 @@ import torch
 
 from experiments import capitals, surgery
 from experiments.audit import attack, wilson
+from experiments.cases import problem_of
 from experiments.ledger import conduct
-from experiments.minilm import _tokens
 from experiments.recaller import Recaller, answer, learned_keys, questions
-from experiments.removal import METHODS, edited, forgotten, gaussian, probes
-from experiments.sequences import problem_of
+from experiments.removal import EVERY, edited, forgotten, gaussian, probes
 from experiments.surgery import EXPERIMENT, Config, arms, claim, draw
 from svmem import RBF, Memory, Problem
 
@@ -35,7 +34,9 @@ def test_every_part_has_rows_and_the_last_one_ends_the_arm(rows):
     assert {row["part"] for row in rows} == PAPER
     assert [row["last"] for row in rows] == [False] * (len(rows) - 1) + [True]
     forget = [row for row in rows if row["part"] == "forget"]
-    assert [row["method"] for row in forget] == [*METHODS, "ascent"] * 2
+    assert [row["method"] for row in forget] == [*EVERY] * 2
+    leak = [row for row in rows if row["part"] == "leak"]
+    assert [row["method"] for row in leak] == [*EVERY] * len(TINY.noises)
 
 
 def test_exact_removal_leaves_bit_for_bit_a_memory_that_never_held_the_secret(rows):
@@ -71,7 +72,10 @@ def test_capitals_are_asked_in_other_words(tmp_path):
     left = {row["method"]: row["secret_hits"] for row in rows if row["part"] == "forget"}
     assert left["none"] == 6
     assert left["exact"] == 0
-    assert {row["words"] for row in rows if row["part"] == "leak"} == set(capitals.PARAPHRASES)
+    assert left["ascent"] < 6
+    assert {(row["words"], row["method"]) for row in rows if row["part"] == "leak"} == {
+        (words, method) for words in capitals.PARAPHRASES for method in EVERY
+    }
 
 
 SHARE = {"none": 1.0, "exact": 0.0, "decay 0.1": 1.0, "decay 0.01": 0.95}  # of secrets answered; else 0
@@ -141,7 +145,7 @@ def test_other_facts_that_are_lost_and_digests_that_differ_end_the_sentence_on_t
 
 def test_of_the_capitals_it_is_said_what_is_said_of_sequences(fair):
     capital = [row | {"arm": "capitals"} for row in fair if row.get("readout") != "layer"]
-    made = claim(fair + [row for row in capital if row.get("method") != "ascent"])
+    made = claim(fair + capital)
     assert [one.holds for one in made] == [True] * 20
     assert [one.text for one in made[-4:]] != [one.text for one in made[9:13]]
     assert all(one.text.startswith("capitals: ") for one in made[-5:])
@@ -193,10 +197,3 @@ def test_equal_numbers_are_half_a_win_and_intervals_hold_their_share():
     assert low == pytest.approx(0.4038, abs=1e-4)
     assert high == pytest.approx(0.5962, abs=1e-4)
     assert wilson(0, 0) == (0.0, 1.0)
-
-
-def test_words_are_cut_into_the_longest_pieces_there_are():
-    pieces = ["[UNK]", "[CLS]", "[SEP]", "malt", "##a", ".", "o"]
-    number = {piece: i for i, piece in enumerate(pieces)}
-    found = [pieces[i] for i in _tokens("Malta. Ö quux", number)]
-    assert found == ["[CLS]", "malt", "##a", ".", "o", "[UNK]", "[SEP]"]
