@@ -10,7 +10,7 @@ from svmem.baselines.selection import KEY_ONLY, Scene, Selector
 from svmem.core.problem import Problem
 from svmem.demo.hours import CHANNELS, Hours
 from svmem.demo.retention import Protocol, bootstrap
-from svmem.demo.selectors import answered_share, kept_share
+from svmem.demo.shares import answered_share, kept_share
 from svmem.errors import InvalidInput
 from svmem.kernels import RBF
 from svmem.types import Ids, Json, Keys

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from svmem.baselines.selection.scene import dist2
 from svmem.core.problem import Problem
 from svmem.demo.hours import Hours
-from svmem.demo.selectors import dist2
 from svmem.errors import InvalidInput
 from svmem.kernels import RBF
 from svmem.memory import Memory

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from svmem.baselines.selection import Recency, Scene, SelfMass, Uniform
 from svmem.core.problem import Problem
-from svmem.core.solve import solve
-from svmem.demo import selectors
 from svmem.demo.hours import Hours
+from svmem.demo.shares import answered_share, kept_share
 from svmem.errors import InvalidInput
 from svmem.kernels import RBF
 from svmem.types import Keys
@@ -105,12 +105,12 @@ def measure_retention(
 def _one_stay(
     stay: str, keys: Keys, event: NDArray[np.bool_], protocol: Protocol, rng: np.random.Generator
 ) -> StayResult:
-    kernel, n = RBF(protocol.sigma), len(keys)
-    solution = solve(keys, Problem.from_nu(protocol.nu, n, kernel))
-    support = np.flatnonzero(solution.alpha > 0)
+    n = len(keys)
+    scene = Scene(keys, Problem.from_nu(protocol.nu, n, RBF(protocol.sigma)))
+    support = np.flatnonzero(scene.solution.alpha > 0)
     budget = len(support)
-    fixed = (support, selectors.heavy_hitters(keys, kernel, budget), selectors.last(n, budget))
-    drawn = selectors.random_draws(n, budget, protocol.draws, rng)
+    fixed = (support, *(rule.select(scene, budget, rng) for rule in (SelfMass(), Recency())))
+    drawn = [Uniform().select(scene, budget, rng) for _ in range(protocol.draws)]
 
     def shares(measure: Callable[[NDArray[np.int64]], float]) -> tuple[float, ...]:
         of_support, of_heavy, of_last = (measure(kept) for kept in fixed)
@@ -121,8 +121,8 @@ def _one_stay(
         hours=n,
         budget=budget,
         events=int(event.sum()),
-        kept=shares(lambda kept: selectors.kept_share(event, kept)),
-        answered=shares(lambda kept: selectors.answered_share(keys, event, kept)),
+        kept=shares(lambda kept: kept_share(event, kept)),
+        answered=shares(lambda kept: answered_share(keys, event, kept)),
     )
 
 
