@@ -1,4 +1,4 @@
-"""A tiny language model to train: on the README, in a second."""
+"""Tiny runs: of the experiment that a module of tests names EXPERIMENT and TINY, and of a language model."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from experiments import lm
+from experiments.ledger import conduct
 
 README = Path(__file__).parents[2] / "README.md"
 SIZES = ["--width", "16", "--layers", "2", "--heads", "2", "--block", "16", "--batch", "4", "--windows", "4"]
@@ -27,6 +28,18 @@ def one_thread() -> Iterator[None]:
 def _one_thread():
     with one_thread():
         yield
+
+
+@pytest.fixture(scope="module")
+def path(request, tmp_path_factory):
+    """Where the rows of the module's experiment are."""
+    return tmp_path_factory.mktemp(request.module.EXPERIMENT.name) / "rows.jsonl"
+
+
+@pytest.fixture(scope="module")
+def rows(request, path):
+    """The rows of the module's experiment at its tiny size."""
+    return conduct(request.module.EXPERIMENT, request.module.TINY, path, "a command")
 
 
 @pytest.fixture(scope="session")

@@ -10,16 +10,6 @@ from svmem.errors import SolverError
 TINY = Config(trials=3, few=3, patients=9, hours=10, withdrawals=2, every=2, chain_nu=(0.5, 0.05), probes=20)
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    return tmp_path_factory.mktemp("patients") / "rows.jsonl"
-
-
-@pytest.fixture(scope="module")
-def rows(path):
-    return conduct(EXPERIMENT, TINY, path, "a command")
-
-
 def test_every_withdrawal_ends_in_the_memory_that_never_held_the_patient(rows):
     assert list(dict.fromkeys(row["arm"] for row in rows)) == arms(TINY)
     for row in rows:

@@ -24,16 +24,6 @@ FIELDS = {"arm", "part", "mixer", "seconds", "status", "config", "command", "svm
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    return tmp_path_factory.mktemp("prediction") / "rows.jsonl"
-
-
-@pytest.fixture(scope="module")
-def rows(path):
-    return conduct(EXPERIMENT, TINY, path, "a command")
-
-
-@pytest.fixture(scope="module")
 def hours():
     return load_clif()
 

@@ -27,16 +27,6 @@ FIELDS = {"task", "mixer", "seed", "accuracy", "mean_support", "worst_gap", "sec
           "svmem", "torch", "numpy", "numba", "python"}  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    return tmp_path_factory.mktemp("recall") / "rows.jsonl"
-
-
-@pytest.fixture(scope="module")
-def rows(path):
-    return conduct(EXPERIMENT, TINY, path, "a command")
-
-
 def test_each_mixer_has_a_row_for_each_asked_task_that_says_where_it_comes_from(rows):
     assert len(rows) == 9 * 5
     assert all(row.keys() >= FIELDS for row in rows)

@@ -33,16 +33,6 @@ FIELDS = {"arm", "part", "seconds", "status", "config", "command", "svmem", "num
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    return tmp_path_factory.mktemp("selection") / "rows.jsonl"
-
-
-@pytest.fixture(scope="module")
-def rows(path):
-    return conduct(EXPERIMENT, TINY, path, "a command")
-
-
-@pytest.fixture(scope="module")
 def hours():
     return load_clif()
 

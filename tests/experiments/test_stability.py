@@ -17,16 +17,6 @@ TINY = Config(ridges=(1e-6, 1e-2), width=8, head_dim=4, layers=1, block=24, chun
               text=README)  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    return tmp_path_factory.mktemp("stability") / "rows.jsonl"
-
-
-@pytest.fixture(scope="module")
-def rows(path):
-    return conduct(EXPERIMENT, TINY, path, "a command")
-
-
 def test_each_arm_has_a_row_and_finished_rows_are_not_run_again(rows, path, monkeypatch):
     assert [row["arm"] for row in rows] == arms(TINY)
     assert len(rows) == 2 * 2 * 2 + 2 + 5

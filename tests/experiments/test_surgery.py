@@ -20,16 +20,6 @@ TINY = Config(seeds=(0,), steps=2, batch=2, cases=4, noises=(0.02, 0.5), ascent_
 PAPER = {"recall", "forget", "leak", "again", "edit", "keep"}
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    return tmp_path_factory.mktemp("surgery") / "rows.jsonl"
-
-
-@pytest.fixture(scope="module")
-def rows(path):
-    return conduct(EXPERIMENT, TINY, path, "a command")
-
-
 def test_every_part_has_rows_and_the_last_one_ends_the_arm(rows):
     assert {row["part"] for row in rows} == PAPER
     assert [row["last"] for row in rows] == [False] * (len(rows) - 1) + [True]
