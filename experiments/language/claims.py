@@ -73,7 +73,7 @@ def claim(runs: Runs) -> list[Claim]:
             made.append(_curves(family.title, mine))
     made += _switches(runs.get("switches", {}))
     every = [curve for family in runs.values() for curve in family.values()]
-    return [*made, _worst_gap(every), _converged(every)] if every else []
+    return [*made, *_kept(every), _worst_gap(every), _converged(every)] if every else []
 
 
 def _curves(title: str, runs: Mapping[str, Curve]) -> Claim:
@@ -117,6 +117,18 @@ def _lowest(curve: Curve) -> float:
 def _steepest(curve: Curve) -> float:
     """Return the largest gradient of all steps; of those with a row where a run noted no others."""
     return max(row.get("grad_norm_max", row["grad_norm"]) for row in curve.rows)
+
+
+def _kept(curves: Sequence[Curve]) -> list[Claim]:
+    """Return whether gates keep at most half of their keys at the end; a gate has half a block of keys on average."""
+    gated = [curve for curve in curves if curve.rows[-1].get("mean_support")]
+    if not gated:
+        return []
+    shares = [2 * curve.rows[-1]["mean_support"] / curve.settings.block for curve in gated]
+    says = (
+        f"gates keep at most half of their keys as support: {min(shares):.0%} to {max(shares):.0%} in {len(gated)} runs"
+    )
+    return [Claim(says, max(shares) <= 0.5, ours=True)]
 
 
 def _worst_gap(curves: Sequence[Curve]) -> Claim:
