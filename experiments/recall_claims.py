@@ -11,6 +11,7 @@ from svmem.types import Json
 __all__ = ["claim"]
 
 RECALL, CARRIERS = 0.99, 14  # the paper's
+OBEYING = {"sv": "SV", "softmax": "softmax", "window": "a window of the same state", "linear": "linear attention"}
 LEARNED, FALLEN = 0.8, 0.2  # recall after the least filler that shows a task learned, and after the most that is lost
 
 
@@ -27,6 +28,7 @@ def claim(rows: Sequence[Json]) -> list[Claim]:
         _distance(rows),
         _pairs(rows),
         _distinct(rows),
+        _deletions([row for row in rows if row["task"] == "delete"]),
     ]
 
 
@@ -119,10 +121,20 @@ def _distance(rows: Sequence[Json]) -> Claim:
 
 def _distinct(rows: Sequence[Json]) -> Claim:
     distinct = [row for row in rows if row["task"] == "distinct"]
-    sv, softmax = (_mean(distinct, "accuracy", mixer=mixer) for mixer in ("sv", "softmax"))
-    says = f"filler of which no two tokens are alike pushes the facts out: SV recalls {_said(sv)}, softmax "
-    says += _said(softmax)
+    sv, softmax, ungated = (_mean(distinct, "accuracy", mixer=mixer) for mixer in ("sv", "softmax", "ungated"))
+    says = f"filler of which no two tokens are alike pushes the facts out: SV recalls {_said(sv)}; softmax "
+    says += f"{_said(softmax)} and the RBF readout without a gate {_said(ungated)}, which keep every token"
     return Claim(says, _told(sv < softmax - 0.05, sv, softmax), ours=True)
+
+
+def _deletions(rows: Sequence[Json]) -> Claim:
+    """Return whether SV obeys deletions that are tokens themselves, and still answers what was not deleted."""
+    found = {m: [_mean(rows, f"accuracy_{of}", mixer=m) for of in ("kept", "deleted")] for m in OBEYING}
+    each = [f"{says} {_said(found[m][0])} and {_said(found[m][1])}" for m, says in OBEYING.items()]
+    says = (
+        f"of facts of which half were deleted, SV answers the others and says of these that there are none: {each[0]}"
+    )
+    return Claim(f"{says} ({'; '.join(each[1:])})", _told(min(found["sv"]) >= RECALL, *found["sv"]), ours=True)
 
 
 def _mean(rows: Sequence[Json], of: str, **where: str | int) -> float:

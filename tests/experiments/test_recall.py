@@ -63,15 +63,17 @@ FAIR = {"sv": 0.99, "rbf": 0.99, "ungated": 0.98, "softmax": 0.985}
 def test_the_claims_hold_for_rows_that_bear_them_out_and_not_for_others(rows):
     late = {row["filler"] for row in rows if row["task"] == "copy"} - {4}
     fair = [row | {"accuracy": FAIR.get(row["mixer"], 0.06), "support": 12.0} for row in rows]
+    fair = [row | {"accuracy_kept": 1.0, "accuracy_deleted": 1.0} for row in fair]
     fair = [row | {"state": 300 if row["mixer"] == "softmax" else 20} for row in fair]
     fair = [row | {"accuracy": 0.9} if row["filler"] not in late and row["accuracy"] < 0.1 else row for row in fair]
     fair = [row | {"accuracy": 0.1} if row["task"] == "distinct" and row["mixer"] == "sv" else row for row in fair]
-    assert [one.holds for one in claim(fair)] == [True] * 8
+    assert [one.holds for one in claim(fair)] == [True] * 9
     never = [row | {"accuracy": 0.06} if row["mixer"] == "linear" else row for row in fair]
     assert [one.holds for one in claim(never)][2] is None  # what was never learned was not lost
     foul = [row | {"accuracy": 0.1 if row["mixer"] == "ungated" else 0.5, "support": 99.0} for row in rows]
-    assert [one.holds for one in claim(foul)] == [False] * 8
-    assert [one.holds for one in claim([])] == [None] * 8
+    foul = [row | {"accuracy_kept": 0.5, "accuracy_deleted": 1.0} for row in foul]
+    assert [one.holds for one in claim(foul)] == [False] * 9
+    assert [one.holds for one in claim([])] == [None] * 9
 
 
 def test_the_state_of_a_layer_is_what_it_keeps_between_tokens(rows):
