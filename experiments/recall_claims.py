@@ -122,7 +122,9 @@ def _distance(rows: Sequence[Json]) -> Claim:
 def _distinct(rows: Sequence[Json]) -> Claim:
     distinct = [row for row in rows if row["task"] == "distinct"]
     sv, softmax, ungated = (_mean(distinct, "accuracy", mixer=mixer) for mixer in ("sv", "softmax", "ungated"))
-    says = f"filler of which no two tokens are alike pushes the facts out: SV recalls {_said(sv)}; softmax "
+    support = _mean(distinct, "support", mixer="sv")
+    says = f"filler of which no two tokens are alike pushes the facts out: SV recalls {_said(sv)} from "
+    says += f"{_said(support, '.1f')} support tokens; softmax "
     says += f"{_said(softmax)} and the RBF readout without a gate {_said(ungated)}, which keep every token"
     return Claim(says, _told(sv < softmax - 0.05, sv, softmax), ours=True)
 

@@ -138,7 +138,7 @@ def _of_order(rows: Sequence[Json], shuffled: Sequence[Json]) -> list[Claim]:
         mean, _, half = over_seeds((drawn - first).tolist())
         if abs(mean) > half:
             moved[name] = f"{name} {first.mean():.3f} to {drawn.mean():.3f}"
-    own = "support" not in moved and seeds_of(rows, "support", "rare") == seeds_of(shuffled, "support", "rare")
+    own = seeds_of(rows, "support", "rare") == seeds_of(shuffled, "support", "rare")
     text = (
         "with the keys in any order instead of the rare ones first, support answers as many rare groups; others change:"
     )

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from matplotlib.figure import Figure
@@ -94,7 +95,7 @@ def run(config: Config, *, finished: Sequence[Json] = (), tick: Tick = silent) -
             yield {"arm": arm, "part": "missing", "seconds": 0.0, "status": lacking, "last": False}
             continue
         if arm == "capitals":
-            rows = list(capital_rows(config.capitals, config.nu, config.relative_sigma))
+            rows = list(capital_rows(config.capitals, config.nu, config.relative_sigma, partial(tick, arm)))
         else:
             rows = list(_recall(config, arm, tick))
         for number, row in enumerate(rows, 1):

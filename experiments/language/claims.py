@@ -100,8 +100,10 @@ def _switches(runs: Mapping[str, Curve]) -> list[Claim]:
             continue
         usual, rough = runs[plain], name == "paper-gate"
         bits, before = _lowest(curve), _lowest(usual)
-        helps = f"{SWITCHES.get(name.removeprefix('window-'))} helps" + " a window too" * (plain == "window")
-        what = "the paper's gate is worse than the exact one" if rough else helps
+        if rough:
+            what = "the paper's gate is worse than the exact one"
+        else:
+            what = f"{SWITCHES[name.removeprefix('window-')]} helps" + " a window too" * (plain == "window")
         steep = f"largest gradient {_steepest(curve):.1f} against {_steepest(usual):.1f}"
         says = f"{what}, 150 steps: {bits:.3f} against {before:.3f} bits per byte, {steep} (one seed)"
         made.append(Claim(says, bits > before if rough else bits < before, ours=True))
