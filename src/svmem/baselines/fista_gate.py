@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from svmem.errors import InvalidInput
 
 __all__ = ["fista_gate"]
 
-_HALVINGS = 32  # of the projection's interval: beyond the 24 bits of a float32
+_HALVINGS = 28  # of the projection's interval: beyond the 24 bits of a float32
 _EDGE = 1e-3  # a coefficient this near 0 or C, in units of C, counts as there
 
 
@@ -34,15 +35,10 @@ def fista_gate(
     if not len(boundaries) or not keys.shape[2]:
         return keys.new_zeros(*keys.shape[:2], len(boundaries), keys.shape[2], dtype=torch.float32)
     with torch.autocast(keys.device.type, enabled=False):
-        gram = _gram(keys.float(), width.to(keys.device))
-        stops = torch.tensor(list(boundaries), device=keys.device)
-        there = torch.arange(keys.shape[2], device=keys.device) < stops[:, None]  # (B, t)
-        fewest = round(float(1 / cap.detach()) + 0.499)  # 1/C rounded up, whole numbers with some room
-        with torch.no_grad():
-            alpha = _descend(gram, there & (stops >= fewest)[:, None], float(cap.detach()), iterations)
-        polished = _polish(gram, alpha, cap.to(keys.device), ridge)
-        few = there / stops.clamp_min(1)[:, None]
-        return torch.where((stops >= fewest)[:, None], polished, few)
+        gram = _gram(keys[:, :, : boundaries[-1]].float(), width.to(keys.device))
+        cap = cap.to(keys.device)
+        rows = [_prefix(gram[..., :stop, :stop], cap, iterations, ridge) for stop in boundaries]
+        return torch.stack([pad(row, (0, keys.shape[2] - row.shape[-1])) for row in rows], 2)
 
 
 def _check(keys: Tensor, boundaries: Sequence[int], cap: Tensor, width: Tensor) -> None:
@@ -63,44 +59,53 @@ def _gram(keys: Tensor, width: Tensor) -> Tensor:
     return torch.exp(-dist2 / width.reshape(-1, 1, 1).square())  # (b, h, t, t)
 
 
-def _descend(gram: Tensor, there: Tensor, cap: float, iterations: int) -> Tensor:
-    """Return coefficients after accelerated projected gradient steps from the uniform point; 0 where nothing is."""
-    there = there.float()  # (B, t)
-    caps = cap * there
-    alpha = (there / there.sum(-1, keepdim=True).clamp_min(1)).expand(*gram.shape[:2], *there.shape)
+def _prefix(gram: Tensor, cap: Tensor, iterations: int, ridge: float) -> Tensor:
+    """Return the coefficients (b, h, n) of one prefix from its kernel values (b, h, n, n)."""
+    n, most = gram.shape[-1], float(cap.detach())
+    if n < round(1 / most + 0.499):  # 1/C rounded up, whole numbers with some room
+        return gram.new_full(gram.shape[:-1], 1 / max(n, 1))
+    with torch.no_grad():
+        alpha = _descend(gram.contiguous(), most, iterations)
+    return _polish(gram, alpha, cap, ridge)
+
+
+def _descend(gram: Tensor, cap: float, iterations: int) -> Tensor:
+    """Return coefficients after accelerated projected gradient steps from the uniform point."""
+    alpha = gram.new_full((*gram.shape[:-2], 1, gram.shape[-1]), 1 / gram.shape[-1])
     ahead, momentum = alpha, 1.0
-    # The largest eigenvalue is at most the largest row sum; of the prefix alone, so that no later key has a say.
-    step = 0.5 / (there * (gram @ there.mT).mT).amax(-1, keepdim=True).clamp_min(1)
+    # The largest eigenvalue is at most the largest row sum.
+    step = 0.5 / gram.sum(-1)[..., None, :].amax(-1, keepdim=True).clamp_min(1)
     for _ in range(iterations):
-        moved = _project(ahead - step * (2 * ahead @ gram - 1), caps)
+        moved = _project(ahead - step * (2 * ahead @ gram - 1), cap)
         later = (1 + (1 + 4 * momentum**2) ** 0.5) / 2
         ahead = moved + (momentum - 1) / later * (moved - alpha)
         alpha, momentum = moved, later
-    return alpha
+    return alpha[..., 0, :]
 
 
-def _project(point: Tensor, caps: Tensor) -> Tensor:
-    """Return the nearest coefficients in [0, caps] that sum to 1: a common shift, found by bisection."""
-    low, high = point.amin(-1, keepdim=True) - 1, point.amax(-1, keepdim=True)
+def _project(point: Tensor, cap: float) -> Tensor:
+    """Return the nearest coefficients in [0, cap] that sum to 1: a common shift, found by bisection."""
+    low, high = point.amin(-1, keepdim=True) - cap, point.amax(-1, keepdim=True)
+    shift, reach = (low + high) / 2, (high - low) / 2
     for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        over = torch.minimum((point - middle).clamp_min(0), caps).sum(-1, keepdim=True) > 1
-        low, high = torch.where(over, middle, low), torch.where(over, high, middle)
-    return torch.minimum((point - high).clamp_min(0), caps)
+        excess = (point - shift).clamp_(0, cap).sum(-1, keepdim=True).sub_(1)
+        reach = reach / 2
+        shift = shift + torch.copysign(reach, excess)
+    return (point - shift).clamp_(0, cap)
 
 
 def _polish(gram: Tensor, alpha: Tensor, cap: Tensor, ridge: float) -> Tensor:
-    """Return the stationary point on the margin, K a - mu = 1/2 there, by one system of t + 1 unknowns a prefix."""
+    """Return the stationary point on the margin, K a - mu = 1/2 there, by one system of n + 1 unknowns."""
     edge = _EDGE * cap.detach()
     full = (alpha >= cap.detach() - edge).float()
-    inside = (alpha > edge).float() * (1 - full)  # (b, h, B, t)
-    block = inside[..., :, None] * gram[:, :, None] * inside[..., None, :]
+    inside = (alpha > edge).float() * (1 - full)  # (b, h, n)
+    block = inside[..., :, None] * gram * inside[..., None, :]
     block = block + torch.diag_embed(ridge * inside + (1 - inside))  # unknowns off the margin are 0
     none = (inside.sum(-1, keepdim=True) == 0).float()
     top = torch.cat([block, -inside[..., None]], -1)
     bottom = torch.cat([inside, none], -1)[..., None, :]
     held = cap * full
-    side = inside * (0.5 - held @ gram)
+    side = inside * (0.5 - (held[..., None, :] @ gram)[..., 0, :])
     left = (1 - none) * (1 - held.sum(-1, keepdim=True))
     solved = torch.linalg.solve(torch.cat([top, bottom], -2), torch.cat([side, left], -1))
     return inside * solved[..., :-1] + held
