@@ -16,8 +16,15 @@ from svmem.report.style import BLACK, GREY, GRID, canvas, ink
 __all__ = ["language_figure"]
 
 NAMES = {"sv": "SV hybrid", **OTHERS}
-HEIGHTS = {"bits_per_byte": "held-out bits per byte", "grad_norm": "norm of the gradient"}
-PLACES = {"small": "0.8M\ngcide", "medium": "3.22M\ngcide", "wiki": "0.8M\nWikipedia", "large": "10M\ngcide"}
+HEIGHTS = {"bits_per_byte": "held-out bits per byte", "grad_norm_max": "largest gradient"}
+PLACES = {
+    "small": "0.8M, gcide",
+    "medium": "3.22M, gcide",
+    "wiki": "0.8M, Wikipedia",
+    "large": "10M, gcide",
+    "large-steep": "10M, steep rate",
+}
+TITLES = {family.name: family.title.replace("gcide, ", "gcide,\n") for family in FAMILIES}
 
 
 def language_figure(runs: Runs) -> Figure:
@@ -44,10 +51,11 @@ def _panels(runs: Runs) -> list[Callable[[Axes], None]]:
     panels: list[Callable[[Axes], None]] = []
     for family in FAMILIES:
         if family.name != "switches" and runs.get(family.name):
-            panels.append(partial(_curves, runs=runs[family.name], of="bits_per_byte", title=family.title))
+            panels.append(partial(_curves, runs=runs[family.name], of="bits_per_byte", title=TITLES[family.name]))
     panels.append(partial(_gains, runs=runs))
-    if runs.get("large"):
-        panels.append(partial(_curves, runs=runs["large"], of="grad_norm", title="10M parameters, gcide"))
+    for name in ("large", "large-steep"):
+        if runs.get(name):
+            panels.append(partial(_curves, runs=runs[name], of="grad_norm_max", title=TITLES[name]))
     if runs.get("switches"):
         panels.append(partial(_switches, runs=runs["switches"]))
     return panels
@@ -66,7 +74,7 @@ def _curves(ax: Axes, runs: Mapping[str, Curve], of: str, title: str) -> None:
         if len(mine) > 1:
             ax.plot(steps, heights.T, color=color, linewidth=0.5, alpha=0.6)
         ax.plot(steps, heights.mean(0), color=color, linestyle=line, linewidth=1.6, label=name)
-    if of == "grad_norm":
+    if of == "grad_norm_max":
         ax.set_yscale("log")
     ax.set_title(title)
     ax.set_xlabel("step")
@@ -84,18 +92,19 @@ def _gains(ax: Axes, runs: Runs) -> None:
         places.append(label)
     for name, shares in PAPER_GAINS.items():
         _dots(ax, len(places), shares, "none")
-        places.append("paper\n" + name.replace(", ", "\n"))
-    ax.axhline(0, color=BLACK, linewidth=0.8)
-    ax.set_xticks(range(len(places)), places, fontsize=8)
-    ax.set_ylabel("fewer bits than the window, %")
+        places.append(f"paper: {name}")
+    ax.axvline(0, color=BLACK, linewidth=0.8)
+    ax.set_yticks(range(len(places)), places, fontsize=8)
+    ax.set_ylim(len(places) - 0.5, -0.5)
+    ax.set_xlabel("fewer bits than the window, %")
     ax.set_title("each dot one pair of seeds; bar: mean")
 
 
 def _dots(ax: Axes, place: int, shares: Sequence[float], face: str) -> None:
     at = place + np.linspace(-0.2, 0.2, len(shares)) if len(shares) > 1 else np.array([place])
     edge = ink("blue") if face != "none" else GREY
-    ax.plot(at, 100 * np.array(shares), marker="o", linestyle="none", markersize=6, color=edge, markerfacecolor=face)
-    ax.hlines(100 * float(np.mean(shares)), place - 0.3, place + 0.3, color=edge, linewidth=2)
+    ax.plot(100 * np.array(shares), at, marker="o", linestyle="none", markersize=6, color=edge, markerfacecolor=face)
+    ax.vlines(100 * float(np.mean(shares)), place - 0.35, place + 0.35, color=edge, linewidth=2)
 
 
 def _switches(ax: Axes, runs: Mapping[str, Curve]) -> None:

@@ -57,6 +57,7 @@ def others(*mixers: str) -> tuple[Run, ...]:
 
 SMALL = ("--width", "128")
 TEN = ("--width", "384", "--layers", "6", "--heads", "6", "--block", "512")
+LARGE = (*TEN, "--batch", "4", "--steps", "200", "--every", "20", "--windows", "16")
 THIRTY_TWO = ("--width", "512", "--layers", "10", "--heads", "8", "--block", "512")
 FULL = ("--steps", "6000", "--limit-bytes", "20000000")
 # In runs of 200 to 500 steps the rate rises for 30: the switches tell what a rise over 3 steps costs.
@@ -96,15 +97,8 @@ FAMILIES = (
         pairs(0),
         dictionary=False,
     ),
-    Family(
-        "large",
-        "10M parameters, gcide",
-        (
-            *(*TEN, "--batch", "4"),
-            *("--steps", "200", "--warmup", "0.15", "--every", "20", "--windows", "16"),
-        ),
-        pairs(0),
-    ),
+    Family("large", "10M parameters, gcide", (*LARGE, "--warmup", "0.15"), pairs(0)),
+    Family("large-steep", "10M parameters, gcide, a rate that rises over 4 steps", LARGE, pairs(0)),
     Family("paper-3M", "the paper's 3.22M", ("--steps", "6000"), (*pairs(*range(7)), *others("softmax")), gpu=True),
     Family("paper-10M", "the paper's 10M", (*TEN, *FULL), pairs(*range(5)), gpu=True),
     Family("paper-32M", "the paper's 32M", (*THIRTY_TWO, *FULL), pairs(0), gpu=True),

@@ -18,7 +18,15 @@ SMALL = next(family for family in FAMILIES if family.name == "small")
 
 
 def curve(mixer, bits, seed=0, gap=1e-15, diverged=False, support=64.0):
-    row = {"step": 1, "bits_per_byte": bits, "grad_norm": 1.0, "seconds": 2.0, "worst_gap": gap, "failed": 0.0}
+    row = {
+        "step": 1,
+        "bits_per_byte": bits,
+        "grad_norm": 1.0,
+        "grad_norm_max": 1.0,
+        "seconds": 2.0,
+        "worst_gap": gap,
+        "failed": 0.0,
+    }
     row |= {"mean_support": support} if mixer == "sv" else {}
     return Curve(Settings(mixer=mixer, seed=seed, steps=1), [row], diverged)
 
