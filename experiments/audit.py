@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.removal import State
+from svmem import Problem
 from svmem.types import Json, Values, Vector
 
-__all__ = ["Outcome", "attack", "edit_row", "forget_row", "wilson"]
+__all__ = ["Outcome", "attack", "duality_gap", "edit_gap", "edit_row", "forget_row", "wilson"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,33 @@ def edit_row(
         "worst_deviation": float(np.max(apart)),
         "same": float(np.mean([a.digest == b.digest for a, b in pairs])),
     }
+
+
+def duality_gap(state: State, kernel: Values, problem: Problem, without: int | None = None) -> float:
+    """Return how far the objective at a solved state can be above the optimum over the records, all or without one.
+
+    kernel (n, n): of the records with each other, 1 on the diagonal. It takes nothing from the solver but coefficients
+    and offset, and is computed in floating point: `svmem.certify`, which bounds the rounding too, takes a second a
+    memory of the size of the capitals'.
+    With g the gradient, h = g - offset and any a in the capped simplex, the objective falls by at most
+    (alpha - a).g = (alpha - a).h, and so by the sum of alpha h where h > 0 and of (C - alpha) |h| elsewhere.
+    """
+    held = np.arange(len(kernel)) != without
+    alpha = state.alpha[held]
+    h = kernel[np.ix_(held, held)] @ alpha + problem.ridge * alpha - 0.5 - state.offset
+    cap = max(problem.C, 1 / len(alpha))  # while it collects there is one point only
+    return float(np.where(h > 0, alpha * h, (cap - alpha) * -h).sum())
+
+
+def edit_gap(
+    states: Sequence[dict[str, State]], kernels: Sequence[Values], secrets: NDArray[np.int64], problem: Problem
+) -> float:
+    """Return the largest duality gap of memories that were edited, and of those that never held the secrets.
+
+    kernels (n, n): of all records with each other, the old and the new.
+    """
+    given = zip(states, kernels, secrets.tolist(), strict=True)
+    return max(duality_gap(one[name], kernel, problem, i) for one, kernel, i in given for name in ("exact", "refit"))
 
 
 def attack(after: Vector, never: Vector) -> tuple[float, int]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.audit import Outcome, edit_row, forget_row
+from experiments.audit import Outcome, duality_gap, edit_gap, edit_row, forget_row
 from experiments.minilm import sentence_vectors
 from experiments.removal import ASCENT, EVERY, SIMPLE, State, edited, forgotten, gaussian, probes
 from svmem import RBF, Problem, median_sigma
@@ -99,22 +99,36 @@ def capital_rows(most: int, nu: float, relative_sigma: float, advance: Callable[
         advance((secret + 1) / n)
     kernels = [gaussian(questions, keys, width) for questions in asked]
     scored = gaussian(probes(keys, np.random.default_rng(0)), keys, width)
-    size = {"facts": n, "C": problem.C, "sigma": width}
+    gaps = _gaps(states, gaussian(keys, keys, width), problem)
+    size = {"facts": n, "C": problem.C, "sigma": width, "worst_gap": gaps["none"]}
     yield {"part": "recall", "support": float((states[0]["none"].alpha > 0).mean())} | size | _known(kernels, states)
     outcomes = {name: _outcome(states, name, kernels[0], scored) for name in (*EVERY, "again", "never")}
     for method in EVERY:
         row = forget_row(method, np.arange(n), values, outcomes[method], outcomes["never"])
-        yield row | {"readout": "memory", "ascent_steps": ascent.steps if method == ASCENT else None}
+        steps, worst = ascent.steps if method == ASCENT else None, max(gaps[method], gaps["never"])
+        yield row | {"readout": "memory", "ascent_steps": steps, "worst_gap": worst}
     for words, kernel in zip(PARAPHRASES, kernels, strict=True):
         for method in EVERY:
             hits = sum(int(_weights(one[method], kernel[[i]]).argmax() == i) for i, one in enumerate(states))
-            yield {"part": "leak", "method": method, "words": words, "secret_hits": hits, "secrets": n}
+            row = {"part": "leak", "method": method, "words": words, "secret_hits": hits, "secrets": n}
+            yield row | {"worst_gap": gaps[method]}
     first, back = outcomes["none"], outcomes["again"]
     right = [one.found.diagonal() == np.arange(n) for one in (first, back)]
     numbers = {"secret_hits": int((right[0] & right[1]).sum()), "secrets": int(right[0].sum())}
     apart = float(np.abs(first.answer - back.answer).max())
-    yield {"part": "again", "method": "exact"} | numbers | {"worst_deviation": apart}
-    yield from _edits(facts, keys, asked[0], problem, width)
+    back = {"worst_deviation": apart, "worst_gap": max(gaps["none"], gaps["again"])}
+    yield {"part": "again", "method": "exact"} | numbers | back
+    for row in _edits(facts, keys, asked[0], problem, width):
+        yield row | {"worst_gap": max(row["worst_gap"], gaps["none"])}
+
+
+def _gaps(states: list[dict[str, State]], kernel: Values, problem: Problem) -> dict[str, float]:
+    """Return the largest duality gap of the memories behind each method, and those called again and never."""
+    found = {"none": duality_gap(states[0]["none"], kernel, problem)}  # the same for each capital
+    found["again"] = max(duality_gap(one["again"], kernel, problem) for one in states)
+    for name in ("exact", "never"):
+        found[name] = max(duality_gap(one[name], kernel, problem, i) for i, one in enumerate(states))
+    return found | dict.fromkeys((*SIMPLE, ASCENT), found["none"])
 
 
 def _known(kernels: list[Values], states: list[dict[str, State]]) -> Json:
@@ -152,7 +166,8 @@ def _edits(facts: dict[str, str], keys: Keys, asked: Keys, problem: Problem, wid
     every = [np.concatenate([keys, new[[i]]]) for i in range(n)]
     states = [edited(one, np.zeros((n + 1, 1)), i, problem) for i, one in enumerate(every)]
     kernels = [gaussian(one, one, width) for one in every]
+    solved = edit_gap(states, kernels, np.arange(n), problem)
     for method in ("exact", "decay 0.01"):
         kernel = [gaussian(asked[[i]], one, width) for i, one in enumerate(every)]
         found = [int(_weights(state[method], k).argmax()) for state, k in zip(states, kernel, strict=True)]
-        yield edit_row(method, np.arange(n), np.array(found), states, kernels)
+        yield edit_row(method, np.arange(n), np.array(found), states, kernels) | {"worst_gap": solved}

@@ -1,4 +1,4 @@
-"""The figures of the experiments on deletion, withdrawing patients and future activation."""
+"""The figures of the experiments on deletion and future activation."""
 
 from collections.abc import Sequence
 
@@ -13,15 +13,9 @@ from svmem import RBF, Memory, Problem
 from svmem.report.style import BLACK, GREY, GRID, SETS, canvas, ink
 from svmem.types import Json
 
-__all__ = ["activation_figure", "deletion_figure", "patients_figure"]
+__all__ = ["activation_figure", "deletion_figure"]
 
 ZERO = 1e-16  # where a deviation of exactly 0 is drawn
-LOOKS = {
-    "decay_01": ("decay × 0.1", "orange", "v"),
-    "decay_001": ("decay × 0.01", "vermilion", "^"),
-    "scaling": ("scaling", "purple", "D"),
-    "ascent": ("gradient ascent", "green", "s"),
-}
 
 
 def deletion_figure(rows: Sequence[Json]) -> Figure:
@@ -49,7 +43,7 @@ def deletion_figure(rows: Sequence[Json]) -> Figure:
     for label, hue, mark in legend:
         axes[0].plot([], [], color=ink(hue), marker=mark, markersize=5, label=label)
     axes[0].plot([], [], "x", color=BLACK, markersize=7, markeredgewidth=1.6, label="decay × 0.01: paper, median")
-    _zero_axis(axes[0], "x")
+    _zero_axis(axes[0])
     axes[0].set_xlabel("largest deviation of a gate score from the refit, median to worst of the trials")
     names = {"icu": "ICU hours", "learned": "learned keys", "filled": "filled forward"}
     axes[0].set_yticks(range(len(rows)), [names.get(str(row["regime"]), str(row["regime"])) for row in rows])
@@ -66,72 +60,15 @@ def _span(ax: Axes, row: Json, name: str, place: float, hue: str, mark: str) -> 
     ax.plot(ends, [place] * 2, color=ink(hue), linewidth=1.5, marker=mark, markersize=5)
 
 
-def _zero_axis(ax: Axes, which: str) -> None:
-    """Make an axis of deviations: logarithmic, and 0 at its low end."""
-    if which == "x":
-        ax.set_xscale("log")
-        ax.set_xlim(ZERO / 3, 1)
-        ax.set_xticks(*_ticks())
-        ax.axvline(ZERO, color=GREY, linewidth=0.8, zorder=0)
-    else:
-        ax.set_yscale("log")
-        ax.set_ylim(ZERO / 3, 3)
-        ax.set_yticks(*_ticks())
-        ax.axhline(ZERO, color=GREY, linewidth=0.8, zorder=0)
-    ax.minorticks_off()
-    ax.grid(axis="x" if which == "x" else "y", color=GRID, linewidth=0.6)
-
-
-def _ticks() -> tuple[list[float], list[str]]:
+def _zero_axis(ax: Axes) -> None:
+    """Make the horizontal axis one of deviations: logarithmic, and 0 at its low end."""
     powers = range(-13, 1, 3)
-    return [ZERO, *(10.0**power for power in powers)], ["0", *(f"$10^{{{power}}}$" for power in powers)]
-
-
-def patients_figure(rows: Sequence[Json]) -> Figure:
-    """Draw what each way to forget leaves of a patient out of few, and along the chains of withdrawals."""
-    chains = [part for part in dict.fromkeys(row["part"] for row in rows) if part.startswith("chain")]
-    figure, axes = canvas(10.5, 4.0, widths=(1.5, *(1.0 for _ in chains)), sharey=True)
-    well = [row for row in rows if row["status"] == "ok"]
-    rng = np.random.default_rng(0)  # only spreads the points sideways
-    few = [row for row in well if row["part"] == "five"]
-    for place, (name, (_, hue, mark)) in enumerate(_looks().items()):
-        for shift, kind in ((-0.2, "score"), (0.2, "readout")):
-            shown = kind if name == "exact" else f"{name}_{kind}"
-            values = [max(row[shown], ZERO) for row in few if row[shown] is not None]
-            at = place + shift + rng.uniform(-0.12, 0.12, len(values))
-            look = {"color": ink(hue), "markersize": 3.2, "markerfacecolor": None if kind == "score" else "white"}
-            axes[0].plot(at, values, mark, linestyle="none", markeredgewidth=0.7, **look)
-    names = ["exact", "decay\n× 0.1", "decay\n× 0.01", "scaling", "gradient\nascent"]
-    axes[0].set_xticks(range(len(names)), names)
-    axes[0].set_xlabel("one of five patients: score (filled), readout (hollow)")
-    axes[0].set_ylabel("largest deviation from the refit")
-    for ax, part in zip(axes[1:], chains, strict=True):
-        _chain(ax, [row for row in well if row["part"] == part])
-        ax.set_xlabel(f"patients left, ν = {part.removeprefix('chain')}")
-    for ax in axes:
-        _zero_axis(ax, "y")
-    if chains:
-        figure.legend(*axes[1].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-    return figure
-
-
-def _looks() -> dict[str, tuple[str, str, str]]:
-    return {"exact": ("exact removal", "blue", "o")} | LOOKS
-
-
-def _chain(ax: Axes, rows: Sequence[Json]) -> None:
-    """Draw deviations of the score after a withdrawal over the patients that are left."""
-    left = [row["patients_left"] for row in rows]
-    for name, (label, hue, mark) in _looks().items():
-        shown = "score" if name == "exact" else f"{name}_score"
-        values = [np.nan if row[shown] is None else max(row[shown], ZERO) for row in rows]
-        ax.plot(left, values, color=ink(hue), marker=mark, markersize=4, linewidth=1.2, label=f"{label}, score")
-    ax.plot(left, [row["score_bound"] for row in rows], color=ink("sky"), marker="x", label="proven bound")
-    waiting = [row["patients_left"] for row in rows if row["collecting"]]
-    if waiting:
-        ax.axvspan(0, max(waiting) + 0.5, color=GRID, zorder=0)
-        ax.text(max(waiting) / 2, 2e-6, "collecting: fewer\nhours than 1/C", ha="center", va="center", fontsize=8)
-    ax.set_xlim(100, 0)
+    ax.set_xscale("log")
+    ax.set_xlim(ZERO / 3, 1)
+    ax.set_xticks([ZERO, *(10.0**power for power in powers)], ["0", *(f"$10^{{{power}}}$" for power in powers)])
+    ax.axvline(ZERO, color=GREY, linewidth=0.8, zorder=0)
+    ax.minorticks_off()
+    ax.grid(axis="x", color=GRID, linewidth=0.6)
 
 
 def activation_figure(rows: Sequence[Json]) -> Figure:

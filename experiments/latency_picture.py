@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.latency import AUTHORS, PAPER
+from experiments.latency_claims import AUTHORS, PAPER
 from svmem.report.style import BLACK, GREY, GRID, canvas, ink
 from svmem.types import Json
 

@@ -17,10 +17,10 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from experiments.language.figure import save
-from experiments.language.files import add_row, read_rows, write_rows
-from experiments.language.train import versions
+from experiments.drawing import save
+from experiments.files import add_row, read_rows, versions, write_rows
 from svmem.errors import SvmemError
+from svmem.report.page import Table
 from svmem.types import Json
 
 __all__ = ["Claim", "Experiment", "Tick", "complete", "conduct", "digest", "done", "main", "plain", "silent"]
@@ -68,6 +68,7 @@ class Experiment:
     arms: Callable[[Any], list[str]]  # that are trained, in order
     claim: Callable[[Sequence[Json]], list[Claim]]
     draw: Callable[[Sequence[Json]], Figure]
+    table: Callable[[Sequence[Json]], Table] | None = None  # where numbers are to be looked up
 
 
 def silent(arm: str, share: float) -> None:

@@ -20,7 +20,8 @@ from typing import Any
 import torch
 from rich.console import Console
 
-from experiments.language import checkpoint, files
+from experiments import files
+from experiments.language import checkpoint
 from experiments.language.bar import training_bar
 from experiments.language.mixer import mixer
 from experiments.language.settings import MIXERS, Settings, read_settings
@@ -176,7 +177,8 @@ def run_sample(options: argparse.Namespace, _: str) -> int:
 
 def run_figure(options: argparse.Namespace, _: str) -> int:
     """Draw the curves."""
-    from experiments.language.figure import curves_figure, read_curve, save  # matplotlib is for this command only
+    from experiments.drawing import save  # matplotlib is for this command only
+    from experiments.language.figure import curves_figure, read_curve
 
     save(curves_figure([read_curve(folder) for folder in options.folders]), options.out)
     print(options.out)

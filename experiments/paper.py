@@ -16,28 +16,36 @@ from types import ModuleType
 
 from rich.console import Console
 
-from experiments.language.figure import save
-from experiments.language.files import read_rows
+from experiments.drawing import save
+from experiments.files import read_rows
 from experiments.ledger import Experiment, complete
-from experiments.page import Chapter, Entry, html, markdown
+from experiments.page import Chapter, Entry, Headline, html, markdown
 from svmem.errors import InvalidInput, SvmemError
 from svmem.types import Json
 
-__all__ = ["chapter", "entries", "main"]
+__all__ = ["chapter", "entries", "headlines", "main"]
 
 ROOT = Path(__file__).parents[1]
 GCIDE = Path("/usr/share/dictd/gcide.dict.dz")  # where Debian's dict-gcide puts it
+TOLD = ROOT / "experiments" / "paper.toml"
 RESULTS, FIGURES = ROOT / "experiments" / "results", ROOT / "docs" / "figures"
 
 
 def entries(only: Sequence[str] = ()) -> list[Entry]:
     """Return the experiments, all or those of these letters. Raises InvalidInput for a letter that is none."""
-    found = [Entry(**one) for one in tomllib.loads((ROOT / "experiments" / "paper.toml").read_text())["experiment"]]
+    found = [Entry(**one) for one in tomllib.loads(TOLD.read_text())["experiment"]]
     unknown = set(only) - {entry.letter for entry in found}
     if unknown:
         letters = ", ".join(entry.letter for entry in found)
         raise InvalidInput(f"experiments have the letters {letters}; got {', '.join(sorted(unknown))}")
     return [entry for entry in found if not only or entry.letter in only]
+
+
+def headlines() -> list[Headline]:
+    """Return the lines of the table at the top of the page."""
+    found = tomllib.loads(TOLD.read_text())["headline"]
+    lists = ("sentences", "beside")
+    return [Headline(**one | {name: tuple(one.get(name, ())) for name in lists}) for one in found]
 
 
 def chapter(entry: Entry, results: Path = RESULTS, figures: Path = FIGURES) -> Chapter:
@@ -54,7 +62,8 @@ def chapter(entry: Entry, results: Path = RESULTS, figures: Path = FIGURES) -> C
     picture = figures / f"{entry.module}.svg"
     save(experiment.draw(rows), picture)
     seconds = sum(max((row.get("seconds") or 0.0) for row in rows if row["arm"] == arm) for arm in _arms(rows))
-    return Chapter(entry, command, tuple(experiment.claim(rows)), picture.name, path.name, seconds)
+    table = experiment.table(rows) if experiment.table else None
+    return Chapter(entry, command, tuple(experiment.claim(rows)), picture.name, path.name, seconds, table=table)
 
 
 def _arms(rows: Sequence[Json]) -> list[str]:
@@ -82,10 +91,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _language_runs(options: argparse.Namespace) -> int:
+    from experiments import lm
     from experiments.language.chapter import run_missing
 
     data = options.data or (GCIDE if GCIDE.exists() else None)
-    return run_missing(RESULTS / "lm", data, options.device)
+    return run_missing(lm.main, RESULTS / "lm", data, options.device)
 
 
 def _module(entry: Entry) -> ModuleType:
@@ -95,8 +105,8 @@ def _module(entry: Entry) -> ModuleType:
 def make_page(options: argparse.Namespace) -> int:
     """Write docs/results.md and the page that needs nothing but itself."""
     chapters = [chapter(entry) for entry in entries()]
-    (ROOT / "docs" / "results.md").write_text(markdown(chapters))
-    options.html.write_text(html(chapters, FIGURES))
+    (ROOT / "docs" / "results.md").write_text(markdown(chapters, headlines()))
+    options.html.write_text(html(chapters, FIGURES, headlines()))
     print(f"docs/results.md\n{options.html}")
     return 0
 

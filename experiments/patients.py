@@ -31,7 +31,7 @@ from svmem.demo.hours import Hours
 from svmem.errors import InvalidInput, SvmemError
 from svmem.types import Ids, Json
 
-__all__ = ["METHODS", "Config", "arms", "claim", "draw", "main", "run"]
+__all__ = ["EQUAL", "METHODS", "Config", "arms", "claim", "draw", "main", "run"]
 
 METHODS: dict[str, Forgetting] = {
     "decay_01": Decay(0.1),
@@ -251,7 +251,7 @@ def _others(rows: Sequence[Json], arm: str, kind: str) -> Claim:
 
 def draw(rows: Sequence[Json]) -> Figure:
     """Draw what each method leaves after a withdrawal, and along the chains."""
-    from experiments.forgetting_pictures import patients_figure
+    from experiments.patients_picture import patients_figure
 
     return patients_figure(rows)
 

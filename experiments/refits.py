@@ -7,6 +7,7 @@ ridge.
 
 from collections.abc import Callable
 from functools import partial
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from svmem import RBF, Problem
 from svmem.errors import SolverError
 from svmem.types import Coefficients, Keys
 
-__all__ = ["REFITS", "Refitting", "feasible", "gram_of"]
+__all__ = ["REFITS", "Refitting", "feasible", "gram_of", "version_of"]
 
 Refitting = Callable[[Keys, Problem], Coefficients]
 
@@ -78,3 +79,9 @@ REFITS: dict[str, Refitting] = {
     "clarabel": partial(_quadratic, solver="clarabel"),
     "quadprog": partial(_quadratic, solver="quadprog"),
 }
+
+
+def version_of(name: str) -> str:
+    """Return which version of which package solves for a way of that name; libsvm comes inside scikit-learn."""
+    package = {"cold": "svmem", "libsvm": "scikit-learn", "libsvm tight": "scikit-learn"}.get(name, name)
+    return f"{package} {version(package)}"

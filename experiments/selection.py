@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from experiments import distinct, ledger
 from experiments.ledger import Experiment, Tick, done, silent
 from experiments.selection_claims import ALPHA, EVERYTHING, claim
+from experiments.selection_table import table
 from experiments.skew import Groups, Trial, answered, draw_trial
 from experiments.stays import NO_CHANNEL, compare, summary
 from svmem.baselines.selection import KEY_ONLY, QUERY_AWARE
@@ -108,7 +109,7 @@ def _rows(config: Config, arm: str, hours: Hours | None, advance: Callable[[floa
 
 
 def _groups(config: Config, seed: int, shuffled: bool, advance: Callable[[float], None]) -> list[Json]:
-    """Return a row for each selector: the shares of rare and of all groups that are answered, over the trials."""
+    """Return a row for each selector: the shares of rare and of all groups answered, and how many in each trial."""
     shares = () if shuffled else config.shares
     scored: dict[str, list[list[float]]] = {}
     gap = 0.0
@@ -121,7 +122,9 @@ def _groups(config: Config, seed: int, shuffled: bool, advance: Callable[[float]
     rows: list[Json] = []
     for name, trials in scored.items():
         budget, rare, every, *others = np.mean(trials, axis=0).round(6).tolist()
-        row = {"selector": name, "seed": seed, "trials": config.trials, "budget": budget, "rare": rare, "all": every}
+        counts = np.rint(np.array(trials)[:, 1:3].T * [[GROUPS.rare], [GROUPS.count]]).astype(int).tolist()
+        row: Json = {"selector": name, "seed": seed, "trials": config.trials, "budget": budget}
+        row |= {"rare": rare, "all": every, "rare_by_trial": counts[0], "all_by_trial": counts[1]}
         row |= {"shares": shares, "sweep_rare": others[::2], "sweep_all": others[1::2]} if others else {}
         rows.append(row | {"worst_gap": gap})
     return rows
@@ -152,7 +155,7 @@ def draw(rows: Sequence[Json]) -> Figure:
     return selection_figure(rows)
 
 
-EXPERIMENT = Experiment("selection", __doc__ or "", Config, SAYS, run, arms, claim, draw)
+EXPERIMENT = Experiment("selection", __doc__ or "", Config, SAYS, run, arms, claim, draw, table)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

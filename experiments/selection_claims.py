@@ -2,13 +2,29 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from experiments.ledger import Claim
+from experiments.skew import Groups
+from svmem.demo.retention import Estimate, bootstrap
 from svmem.types import Json
 
-__all__ = ["ALPHA", "EVERYTHING", "PAPER_GROUPS", "PAPER_STAYS", "REFERENCES", "claim", "over_seeds", "seeds_of"]
+__all__ = [
+    "ALPHA",
+    "EVERYTHING",
+    "PAPER_GROUPS",
+    "PAPER_PAIRS",
+    "PAPER_STAYS",
+    "REFERENCES",
+    "claim",
+    "over_seeds",
+    "over_trials",
+    "seeds_of",
+    "trials_of",
+]
 
 EVERYTHING, ALPHA = "everything", "support, read by alpha"
 REFERENCES = (EVERYTHING, ALPHA)  # stand beside the selectors: no budget, and another readout
@@ -29,6 +45,8 @@ PAPER_STAYS = {
 }
 PAPER_PAIRS = {"gated": 0.955, "ungated": 0.970, "softmax": 0.535}  # recall@1 of 200 queries
 ROUNDING = {"none": 5e-3, "spo2": 5e-4}  # half of the last digit the paper gives
+SIZES = {"rare": Groups().rare, "all": Groups().count}  # groups that a trial asks for
+RESAMPLES = 2000  # of the trials, for the intervals at the matched budget
 # 97.5 % points of Student's t with 1, 2, ... degrees of freedom; the last one serves for more, a little too wide.
 _STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160)
 
@@ -52,8 +70,8 @@ def claim(rows: Sequence[Json]) -> list[Claim]:
     return made
 
 
-def seeds_of(rows: Sequence[Json], selector: str, which: str) -> list[float]:
-    """Return the numbers of a selector, one a seed in the order of the seeds."""
+def seeds_of(rows: Sequence[Json], selector: str, which: str) -> list[Any]:
+    """Return what a selector has in a column, one a seed in the order of the seeds."""
     mine = sorted((row for row in rows if row["selector"] == selector), key=lambda row: row["seed"])
     return [row[which] for row in mine]
 
@@ -66,6 +84,22 @@ def over_seeds(values: Sequence[float]) -> tuple[float, float, float]:
     return float(np.mean(values)), spread, _student(len(values)) * spread / math.sqrt(len(values))
 
 
+def trials_of(rows: Sequence[Json], selector: str, which: str) -> NDArray[np.float64]:
+    """Return the share of groups a selector answers in each trial, of all seeds in their order."""
+    counts = seeds_of(rows, selector, f"{which}_by_trial")
+    return np.array([count for seed in counts for count in seed]) / SIZES[which]
+
+
+def over_trials(table: NDArray[np.float64]) -> list[Estimate]:
+    """Return the mean of each column with its 95 % bootstrap interval; rows are trials, one has no interval.
+
+    A difference between columns of the same trials is paired, since whole trials are drawn again.
+    """
+    if len(table) < 2:
+        return [Estimate(float(mean), math.nan, math.nan) for mean in table.mean(axis=0)]
+    return bootstrap(table, RESAMPLES, 0)
+
+
 def _student(n: int) -> float:
     return _STUDENT[min(n - 1, len(_STUDENT)) - 1]
 
@@ -73,20 +107,22 @@ def _student(n: int) -> float:
 def _group_claim(rows: Sequence[Json], name: str, which: str) -> Claim:
     """The paper has one run of 60 trials: it is reproduced if one more seed of ours may give its number."""
     said, values = PAPER_GROUPS[name][which == "all"], seeds_of(rows, name, which)
-    mean, spread, half = over_seeds(values)
+    trials = trials_of(rows, name, which)
+    mean, spread, _ = over_seeds(values)
     reach = spread * _student(len(values)) * math.sqrt(1 + 1 / len(values)) if len(values) > 1 else math.nan
     holds = abs(mean - said) <= reach + 5e-4 if math.isfinite(reach) else None  # the paper's rounding
-    what = f"{which} groups answered by {name}"
-    return Claim(f"{what}: paper {said:.3f}, ours {mean:.3f} ± {half:.3f} (one seed: ± {reach:.3f})", holds)
+    ours = _shown(over_trials(trials[:, None])[0])
+    text = f"{which} groups answered by {name}: paper {said:.3f}, ours {ours} over {len(trials)} trials"
+    return Claim(f"{text} (one seed: ± {reach:.3f})", holds)
 
 
 def _best_of_groups(rows: Sequence[Json], which: str) -> Claim:
-    support = np.array(seeds_of(rows, "support", which))
-    rivals = []
-    for name in dict.fromkeys(row["selector"] for row in rows):
-        mean, _, half = over_seeds((np.array(seeds_of(rows, name, which)) - support).tolist())
-        if name not in REFERENCES and mean > 0:
-            rivals.append((f"{name} by {mean:.3f} ± {half:.3f}", mean > half))
+    support = trials_of(rows, "support", which)
+    others = [name for name in dict.fromkeys(row["selector"] for row in rows) if name not in REFERENCES]
+    leads = over_trials(np.column_stack([trials_of(rows, name, which) - support for name in others]))
+    rivals = [
+        (f"{name} by {_shown(lead)}", lead.low > 0) for name, lead in zip(others, leads, strict=True) if lead.mean > 0
+    ]
     text = f"no selector here answers more {which} groups than support: {support.mean():.3f}"
     return _unbeaten(text, rivals)
 
@@ -117,32 +153,38 @@ def _rivals(
     leads: Mapping[str, Sequence[tuple[float, bool]]], shares: Sequence[int], slack: str
 ) -> list[tuple[str, bool]]:
     """Return who leads at which shares, given leads and whether they are no chance; who may, if nobody else does."""
-    rivals, maybe = [], []
+    rivals: list[str] = []
+    maybe: list[str] = []
     for name, found in leads.items():
         sure = [(share, lead) for share, (lead, told) in zip(shares, found, strict=True) if told and lead > 0]
         if sure:
             at, by = _span([share for share, _ in sure], shares), [lead for _, lead in sure]
-            rivals.append((f"{name} at {at} by {min(by):.3f}" + f" to {max(by):.3f}" * (len(by) > 1), True))
+            rivals.append(f"{name} at {at} by {min(by):.3f}" + f" to {max(by):.3f}" * (len(by) > 1))
         elif any(lead > 0 for lead, _ in found):
             maybe.append(name)
-    return rivals or ([(f"{', '.join(maybe)}, all within {slack}", False)] if maybe else [])
+    if rivals:
+        return [(f"{', '.join(rivals)}, beyond {slack}", True)]
+    return [(f"{', '.join(maybe)}, all within {slack}", False)] if maybe else []
 
 
 def _of_order(rows: Sequence[Json], shuffled: Sequence[Json]) -> list[Claim]:
     """Return whether support answers the same in any order of the keys, and which selectors do not."""
     if not rows or not shuffled:
         return []
-    moved = {}
-    for name in dict.fromkeys(row["selector"] for row in shuffled):
-        first, drawn = (np.array(seeds_of(some, name, "rare")) for some in (rows, shuffled))
-        mean, _, half = over_seeds((drawn - first).tolist())
-        if abs(mean) > half:
-            moved[name] = f"{name} {first.mean():.3f} to {drawn.mean():.3f}"
-    own = seeds_of(rows, "support", "rare") == seeds_of(shuffled, "support", "rare")
+    names = list(dict.fromkeys(row["selector"] for row in shuffled))
+    first, drawn = (np.column_stack([trials_of(some, name, "rare") for name in names]) for some in (rows, shuffled))
+    moved = [
+        f"{name} {before:.3f} to {after:.3f}"
+        for name, before, after, lead in zip(
+            names, first.mean(axis=0), drawn.mean(axis=0), over_trials(drawn - first), strict=True
+        )
+        if lead.low > 0 or lead.high < 0
+    ]
+    own = np.array_equal(trials_of(rows, "support", "rare"), trials_of(shuffled, "support", "rare"))
     text = (
         "with the keys in any order instead of the rare ones first, support answers as many rare groups; others change:"
     )
-    return [Claim(f"{text} {', '.join(moved.values()) or 'none'}", own, ours=True)]
+    return [Claim(f"{text} {', '.join(moved) or 'none'}", own, ours=True)]
 
 
 def _span(some: Sequence[int], shares: Sequence[int]) -> str:
@@ -160,10 +202,10 @@ def _weighted(rows: Sequence[Json]) -> Claim:
     """Return whether the support answers more when its keys are read by their coefficients instead of alike."""
     said, sure = [], []
     for which in ("rare", "all"):
-        ours, alike = (np.array(seeds_of(rows, name, which)) for name in (ALPHA, "support"))
-        mean, _, half = over_seeds((ours - alike).tolist())
-        said.append(f"{ours.mean():.3f} of {which} groups against {alike.mean():.3f} (by {mean:.3f} ± {half:.3f})")
-        sure.append(mean > half if math.isfinite(half) else None)
+        ours, alike = (trials_of(rows, name, which) for name in (ALPHA, "support"))
+        lead = over_trials((ours - alike)[:, None])[0]
+        said.append(f"{ours.mean():.3f} of {which} groups against {alike.mean():.3f} (by {_shown(lead)})")
+        sure.append(lead.low > 0 if math.isfinite(lead.low) else None)
     text = f"read by its coefficients the support answers more than with equal weights: {', '.join(said)}"
     return Claim(text, None if None in sure else all(sure), ours=True)
 
@@ -234,6 +276,10 @@ def _control(rows: Sequence[Json]) -> list[Claim]:
 
 def _by_seed(rows: Sequence[Json], mixer: str) -> list[float]:
     return [row["recall"] for row in sorted(rows, key=lambda row: row["seed"]) if row["mixer"] == mixer]
+
+
+def _shown(found: Estimate) -> str:
+    return f"{found.mean:.3f} [{found.low:.3f}, {found.high:.3f}]"
 
 
 def _of(row: Json, name: str) -> str:

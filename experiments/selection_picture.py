@@ -7,7 +7,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from experiments.selection_claims import PAPER_GROUPS, PAPER_STAYS, REFERENCES, over_seeds, seeds_of
+from experiments.selection_claims import (
+    PAPER_GROUPS,
+    PAPER_PAIRS,
+    PAPER_STAYS,
+    REFERENCES,
+    over_seeds,
+    over_trials,
+    seeds_of,
+    trials_of,
+)
 from svmem.report.style import BLACK, GREY, GRID, canvas, ink
 from svmem.types import Json
 
@@ -29,17 +38,35 @@ STAYS = {
     "none": ("all vital signs seen", "blue", "o", -0.17),
     "spo2": ("SpO2 held out, event SpO2 < 90 %", "orange", "s", 0.17),
 }
+CHANNELS = {
+    "spo2": "SpO2",
+    "heart_rate": "heart rate",
+    "sbp": "systolic pressure",
+    "respiratory_rate": "respiratory rate",
+    "temp_c": "temperature",
+}
+# What stands for each channel held out; the best of the others is one more, chosen channel by channel.
+NAMED = {
+    "support": ("blue", "o"),
+    "best other": ("green", "D"),
+    "random": ("orange", "s"),
+    "heavy-hitter of keys": ("vermilion", "X"),
+}
+HOLLOW = {"color": BLACK, "markerfacecolor": "none", "markersize": 8, "markeredgewidth": 1.2, "linestyle": "none"}
 
 
 def selection_figure(rows: Sequence[Json]) -> Figure:
-    """Draw both questions for all selectors side by side, and at the right both over the budget."""
+    """Draw both questions for all selectors, at the right both over the budget; below: channels held out, and pairs."""
     groups = [row for row in rows if row["part"] == "groups"]
     stays = [row for row in rows if row["part"] == "stays"]
     figure, axes = _panels()
     order = _order(groups, stays)
     for which, look in GROUPS.items():
-        found = {name: over_seeds(seeds_of(groups, name, which)) for name in order if seeds_of(groups, name, which)}
-        points = {name: (mean, mean - half, mean + half) for name, (mean, _, half) in found.items()}
+        points = {}
+        for name in order:
+            if seeds_of(groups, name, which):
+                found = over_trials(trials_of(groups, name, which)[:, None])[0]
+                points[name] = (found.mean, found.low, found.high)
         said = {name: numbers[which == "all"] for name, numbers in PAPER_GROUPS.items()}
         _dots(axes[0], order, points, said, look)
     for channel, look in STAYS.items():
@@ -51,26 +78,29 @@ def selection_figure(rows: Sequence[Json]) -> Figure:
     axes[2].set(xlabel="Groups: budget, % of the keys", ylabel="groups with 1 key: answered")
     axes[3].set(xlabel="Intensive care, SpO2 held out: budget, % of the hours", ylabel="event hours: kept")
     _frame(axes[0], axes[1], order, stays)
+    _held_out(axes[4], stays)
+    _pairs(axes[5], [row for row in rows if row["part"] == "pairs"])
     for ax in axes:
         ax.grid(color=GRID, linewidth=0.6)
         ax.set_axisbelow(True)
         if ax.get_legend_handles_labels()[1]:
-            columns = 1 if ax in axes[:2] else 2
-            ax.legend(
-                loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, frameon=False, fontsize=9, ncols=columns
-            )
+            look = {"borderaxespad": 0.2, "frameon": False, "fontsize": 9}
+            ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=(1, 1, 2, 2, 3, 3)[axes.index(ax)], **look)
     return figure
 
 
 def _panels() -> tuple[Figure, list[Axes]]:
-    """Return a figure with two high panels, and two low ones at their right."""
-    figure, axes = canvas(13.0, 7.4, rows=2, widths=(1.0, 1.0, 1.1))
-    left, middle, above, *rest, below = axes
+    """Return a figure with two high panels, two low ones at their right, and below a wide and a narrow one."""
+    figure, axes = canvas(13.0, 11.0, rows=3, widths=(1.0, 1.0, 1.1))
+    left, middle, above, *rest, below, wide, _, narrow = axes
     grid = left.get_subplotspec().get_gridspec()  # pyright: ignore[reportOptionalMemberAccess]
+    grid.set_height_ratios((1.0, 1.0, 0.95))
     for column, ax in enumerate((left, middle)):
         rest[column].remove()
-        ax.set_subplotspec(grid[:, column])
-    return figure, [left, middle, above, below]
+        ax.set_subplotspec(grid[:2, column])
+    axes[7].remove()
+    wide.set_subplotspec(grid[2, :2])
+    return figure, [left, middle, above, below, wide, narrow]
 
 
 def _order(groups: Sequence[Json], stays: Sequence[Json]) -> list[str]:
@@ -87,7 +117,7 @@ def _dots(
     said: Mapping[str, float],
     look: tuple[str, str, str, float],
 ) -> None:
-    """Draw a mean with its interval for each selector, and what the paper says as a cross."""
+    """Draw a mean with its interval for each selector, and what the paper says as a hollow mark."""
     label, hue, mark, shift = look
     for place, name in enumerate(order):
         if name not in points:
@@ -97,9 +127,8 @@ def _dots(
         first = label if name == next(iter(points)) else None
         ax.plot(mean, place + shift, mark, color=ink(hue), markersize=5.5, label=first, clip_on=False)
         if name in said:
-            cross = "the paper's" if hue == "orange" and name == next(one for one in order if one in said) else None
-            look_of_it = {"color": BLACK, "markersize": 6, "markeredgewidth": 1.4, "zorder": 5, "clip_on": False}
-            ax.plot(said[name], place + shift, "x", label=cross, **look_of_it)
+            paper = "the paper's" if hue == "orange" and name == next(one for one in order if one in said) else None
+            ax.plot(said[name], place + shift, "D", label=paper, zorder=5, clip_on=False, **HOLLOW)
 
 
 def _frame(left: Axes, right: Axes, order: Sequence[str], stays: Sequence[Json]) -> None:
@@ -162,3 +191,44 @@ def _sweep(ax: Axes, shares: Sequence[int], lines: Mapping[str, tuple[NDArray[np
     if lines:
         ax.axvline(size, color=GREY, linewidth=1.2, linestyle="--", label="size of the support set")
     ax.set_ylim(0, 1.0)
+
+
+def _held_out(ax: Axes, stays: Sequence[Json]) -> None:
+    """Draw what is kept at the size of the support set for each channel that the selectors do not see."""
+    there = {row["held_out"] for row in stays}
+    channels, names = [channel for channel in CHANNELS if channel in there], []
+    for place, channel in enumerate(channels):
+        of = {row["selector"]: row for row in stays if row["held_out"] == channel}
+        names.append(f"{CHANNELS[channel]}\n{of['support']['stays']} stays")
+        best = max((name for name in of if name not in NAMED), key=lambda name: of[name]["kept"])
+        for line, (name, (hue, mark)) in enumerate(NAMED.items()):
+            row, at = of[best if name == "best other" else name], place + 0.2 * (line - 1.5)
+            ax.plot([row["kept_low"], row["kept_high"]], [at] * 2, color=ink(hue), linewidth=2)
+            label = f"best of the other {len(of) - len(NAMED) + 1}, as named" if name == "best other" else name
+            ax.plot(row["kept"], at, mark, color=ink(hue), markersize=5.5, label=None if place else label)
+            if name == "best other":
+                ax.text(row["kept_high"] + 0.008, at, best, color=BLACK, fontsize=8, va="center")
+            if name in PAPER_STAYS.get(channel, {}):
+                paper = "the paper's" if name == "heavy-hitter of keys" else None
+                ax.plot(PAPER_STAYS[channel][name], at, "D", label=paper, zorder=5, **HOLLOW)
+    ax.set_yticks(range(len(channels)), names)
+    ax.set_ylim(max(len(channels), 1) - 0.5, -0.5)
+    ax.set_xlim(-0.01, 1.0)
+    ax.set_xlabel("Intensive care, by the vital sign held out: share of its event hours kept, budget as the support's")
+
+
+def _pairs(ax: Axes, pairs: Sequence[Json]) -> None:
+    """Draw the recall of pairs that are all distinct: each seed as a point, their mean as a bar."""
+    rng = np.random.default_rng(0)  # only spreads the points
+    for place, ((mixer, said), hue) in enumerate(zip(PAPER_PAIRS.items(), ("blue", "sky", "orange"), strict=True)):
+        recall = [row["recall"] for row in pairs if row["mixer"] == mixer]
+        at = place + rng.uniform(-0.16, 0.16, len(recall))
+        if recall:
+            ax.plot(recall, at, "o", color=ink(hue), markersize=5, clip_on=False, label=None if place else "a seed")
+            mean, says = float(np.mean(recall)), None if place else "mean"
+            ax.plot([mean] * 2, [place - 0.3, place + 0.3], color=ink(hue), linewidth=1.6, label=says)
+            ax.plot(said, place, "D", label="the paper's, one seed" if place == 2 else None, zorder=5, **HOLLOW)
+    ax.set_yticks(range(len(PAPER_PAIRS)), list(PAPER_PAIRS))
+    ax.set_ylim(len(PAPER_PAIRS) - 0.4, -0.6)
+    ax.set_xlim(0.0, 1.01)
+    ax.set_xlabel("Distinct pairs: share of 200 queries recalled")

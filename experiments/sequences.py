@@ -5,14 +5,36 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import torch
 
-from experiments.audit import Outcome, edit_row, forget_row
+from experiments.audit import Outcome, duality_gap, edit_gap, edit_row, forget_row
 from experiments.cases import Cases, problem_of
 from experiments.climb import Climbed
 from experiments.recaller import ASKED, NUMBERS, answer, learned_keys, nearest, questions
-from experiments.removal import ASCENT, EVERY, METHODS, edited, gaussian
+from experiments.removal import ASCENT, EVERY, METHODS, SIMPLE, edited, gaussian
 from svmem.types import Json
 
-__all__ = ["forget_rows", "leak_rows", "put_back_rows", "recall_row"]
+__all__ = ["Gaps", "forget_rows", "gaps_of", "leak_rows", "put_back_rows", "recall_row"]
+
+Gaps = Mapping[str, float]  # the largest one of the memories that a method starts from or ends with
+
+
+def gaps_of(cases: Cases, climbs: Mapping[str, Climbed]) -> Gaps:
+    """Return the largest duality gap of the memories behind each method, and those called again and never."""
+    problem, sigma = problem_of(cases.model, cases.model.weights), float(cases.model.layer.sigma)
+    kernels = [gaussian(keys, keys, sigma) for keys in cases.keys]
+    found: dict[str, float] = {}
+    for name in ("none", "exact", "again", "never"):
+        given = zip(cases.states, kernels, cases.secrets.tolist(), strict=True)
+        gone = name in ("exact", "never")
+        found[name] = max(duality_gap(one[name], kernel, problem, i if gone else None) for one, kernel, i in given)
+    climbed = max(gap for climb in climbs.values() for gap in _climbed_gaps(cases, climb))
+    return found | dict.fromkeys(SIMPLE, found["none"]) | {ASCENT: climbed}
+
+
+def _climbed_gaps(cases: Cases, climb: Climbed) -> Iterator[float]:
+    for i, keys in enumerate(learned_keys(climb.weights, cases.facts)):
+        weights = {name: one[i] for name, one in climb.weights.items()}
+        kernel = gaussian(keys, keys, float(weights["layer.log_sigma"].exp()))
+        yield duality_gap(climb.states[i], kernel, problem_of(cases.model, weights))
 
 
 def recall_row(cases: Cases, generator: torch.Generator) -> Json:
@@ -26,10 +48,11 @@ def recall_row(cases: Cases, generator: torch.Generator) -> Json:
     # The first question reads nothing but the facts and itself, as in `answer`.
     apart = float((cases.answers("none", asked[:, :1], layer.C) - answers[:, :1]).abs().max())
     numbers = {"hits": hits, "asked": chosen.numel(), "chance": 1 / n, "answer_apart": apart}
-    return {"part": "recall"} | numbers | {"mean_support": found.mean_support if found else None}
+    of_gate = {"mean_support": found.mean_support, "worst_gap": found.worst_gap} if found else {"mean_support": None}
+    return {"part": "recall"} | numbers | of_gate
 
 
-def forget_rows(cases: Cases, climbs: Mapping[str, Climbed]) -> Iterator[Json]:
+def forget_rows(cases: Cases, climbs: Mapping[str, Climbed], gaps: Gaps) -> Iterator[Json]:
     """Yield what each method leaves, gradient ascent last; then what it leaves if the question reads itself as well.
 
     climbs: the ascent, for each readout by its name.
@@ -40,9 +63,11 @@ def forget_rows(cases: Cases, climbs: Mapping[str, Climbed]) -> Iterator[Json]:
         never = _outcome(cases, "never", own)
         for method in METHODS:
             row = forget_row(method, cases.secrets, aims, _outcome(cases, method, own), never)
-            yield row | {"readout": readout, "ascent_steps": None}
+            worst = max(gaps[method], gaps["never"])
+            yield row | {"readout": readout, "ascent_steps": None, "worst_gap": worst}
         row = forget_row(ASCENT, cases.secrets, aims, _ascended(cases, climb), never)
-        yield row | {"readout": readout, "ascent_steps": climb.steps}
+        worst = max(gaps[ASCENT], gaps["never"])
+        yield row | {"readout": readout, "ascent_steps": climb.steps, "worst_gap": worst}
 
 
 def _outcome(cases: Cases, method: str, own: float) -> Outcome:
@@ -76,22 +101,26 @@ def _ascended(cases: Cases, climb: Climbed) -> Outcome:
     return Outcome(nearest(answers, cases.values), at_secret, np.array(scores), np.array(apart), none)
 
 
-def leak_rows(cases: Cases, noises: Sequence[float], generator: torch.Generator, climb: Climbed) -> Iterator[Json]:
+def leak_rows(
+    cases: Cases, noises: Sequence[float], generator: torch.Generator, climb: Climbed, gaps: Gaps
+) -> Iterator[Json]:
     """Yield how often the secret is still answered when its question is put in other words: with noise on its key."""
     for noise in noises:
         asked = questions(cases.facts, noise, generator).gather(1, cases.place)
         for method in EVERY:
             answers = climb.answers(cases, asked) if method == ASCENT else cases.answers(method, asked)
             hits = int((nearest(answers, cases.values)[:, 0] == cases.secrets).sum())
-            yield {"part": "leak", "method": method, "words": str(noise), "secret_hits": hits, "secrets": len(asked)}
+            row = {"part": "leak", "method": method, "words": str(noise), "secret_hits": hits, "secrets": len(asked)}
+            yield row | {"worst_gap": gaps[method]}
 
 
-def put_back_rows(cases: Cases, generator: torch.Generator) -> Iterator[Json]:
+def put_back_rows(cases: Cases, generator: torch.Generator, gaps: Gaps) -> Iterator[Json]:
     """Yield how a fact comes back that was forgotten and added again, and what edits of its value leave."""
     first, back = (cases.answers(name, cases.asked) for name in ("none", "again"))
     right = [nearest(one, cases.values)[cases.rows, cases.secrets] == cases.secrets for one in (first, back)]
     numbers = {"secret_hits": int((right[0] & right[1]).sum()), "secrets": int(right[0].sum())}
-    yield {"part": "again", "method": "exact"} | numbers | {"worst_deviation": float((first - back).abs().max())}
+    row = {"part": "again", "method": "exact"} | numbers | {"worst_deviation": float((first - back).abs().max())}
+    yield row | {"worst_gap": max(gaps["none"], gaps["again"])}
     new = cases.facts.gather(1, cases.place).clone()
     new[..., NUMBERS:] = torch.randn(new[..., NUMBERS:].shape, generator=generator, dtype=new.dtype)
     facts = torch.cat([cases.facts, new], dim=1)
@@ -101,7 +130,9 @@ def put_back_rows(cases: Cases, generator: torch.Generator) -> Iterator[Json]:
     states = [edited(*one, problem) for one in given]
     points = np.concatenate([cases.points, keys[:, -1:]], axis=1)
     kernels = [gaussian(*one, sigma) for one in zip(points, keys, strict=True)]
+    solved = edit_gap(states, [gaussian(one, one, sigma) for one in keys], cases.secrets, problem)
     for method in ("exact", "decay 0.01"):
         alpha = torch.tensor(np.stack([one[method].alpha for one in states]))
         answers = answer(cases.model.weights, facts, alpha, cases.asked.gather(1, cases.place))
-        yield edit_row(method, cases.secrets, nearest(answers, values)[:, 0], states, kernels)
+        row = edit_row(method, cases.secrets, nearest(answers, values)[:, 0], states, kernels)
+        yield row | {"worst_gap": max(solved, gaps["none"])}

@@ -27,6 +27,11 @@ class Groups:
     sigma: float = 1.2
     nu: float = 0.45
 
+    @property
+    def count(self) -> int:
+        """The number of groups."""
+        return self.rare + self.dense
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
@@ -42,7 +47,7 @@ def draw_trial(groups: Groups, rng: np.random.Generator, shuffled: bool = False)
 
     The keys of rare groups come first, as [Ramesh2026] has them; shuffled: the same trial with its keys in any order.
     """
-    count = groups.rare + groups.dense
+    count = groups.count
     of_key = np.repeat(np.arange(count), [1] * groups.rare + [groups.copies] * groups.dense)
     centre = groups.spread * rng.standard_normal((count, groups.dim))
     keys = centre[of_key] + groups.within * rng.standard_normal((len(of_key), groups.dim))

@@ -33,7 +33,6 @@ from svmem.types import Json
 
 __all__ = ["Arm", "Config", "arms", "claim", "count_spikes", "draw", "main", "run"]
 
-README = Path(__file__).parents[1] / "README.md"
 SPIKE, BEHIND = 0.5, 25  # nats above the median of so many losses before
 WIDER, DEEPER = 10, 2
 UNIT_SIGMA, RAW_SIGMA = 1.0, 2.0  # of keys of length 1; of raw keys, as in the paper
@@ -77,7 +76,7 @@ SAYS = {
     "steps": "training steps of the small models",
     "wide_steps": "training steps of the wide and deep ones",
     "lr": "peak learning rate",
-    "text": "file to learn from (the Wikipedia pages inside gensim, or the README)",
+    "text": "file to learn from (the Wikipedia pages inside gensim)",
 }
 
 
@@ -135,12 +134,7 @@ def run(config: Config, *, finished: Sequence[Json] = (), tick: Tick = silent) -
 
 
 def _text(config: Config) -> Text:
-    path = Path(config.text)
-    if not config.text:
-        try:
-            path = wikipedia()
-        except InvalidInput:
-            path = README
+    path = Path(config.text) if config.text else wikipedia()
     return read_text(path, limit_bytes=5_000_000, block=config.block)
 
 

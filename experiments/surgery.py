@@ -23,8 +23,8 @@ from experiments.cases import cases_of
 from experiments.climb import climbed
 from experiments.ledger import Experiment, Tick, done, silent
 from experiments.recaller import Recaller, train
-from experiments.redundant import keep_rows
-from experiments.sequences import forget_rows, leak_rows, put_back_rows, recall_row
+from experiments.redundant import TOKENS, keep_rows
+from experiments.sequences import forget_rows, gaps_of, leak_rows, put_back_rows, recall_row
 from experiments.surgery_claims import claim
 from svmem.errors import InvalidInput
 from svmem.types import Json
@@ -48,6 +48,7 @@ class Config:
     noises: tuple[float, ...] = (0.02, 0.1, 0.2, 0.5, 1.0)
     ascent_lr: float = 3e-3
     ascent_steps: int = 100
+    budgets: tuple[int, ...] = (4, 6, 8, 10)
     capitals: int = 300
     nu: float = 0.5
     relative_sigma: float = 0.35
@@ -55,6 +56,8 @@ class Config:
     def __post_init__(self) -> None:
         if min(self.steps, self.batch, self.ascent_steps) < 1 or self.cases < 2 or self.facts < 4:
             raise InvalidInput("steps and batch must be at least 1, cases at least 2 and facts at least 4")
+        if not 1 <= min(self.budgets) <= max(self.budgets) <= TOKENS:
+            raise InvalidInput(f"budgets are tokens that are kept, from 1 to {TOKENS}; got {self.budgets}")
         if self.capitals < 0:
             raise InvalidInput(f"capitals must not be negative, got {self.capitals}")
 
@@ -72,10 +75,14 @@ SAYS = {
     "noises": "noise on the key of a question",
     "ascent_lr": "learning rate of gradient ascent",
     "ascent_steps": "steps of gradient ascent, at most",
+    "budgets": "tokens that are kept of redundant facts, beside as many as the gate supports",
     "capitals": "countries, at most; 0 leaves them out",
     "nu": "C of the capitals is 1 / (nu n)",
     "relative_sigma": "width of the capitals' kernel, in median distances",
 }
+
+
+NOTHING = {"seed": None, "worst_gap": None}  # of a row that draws nothing, or has nothing solved behind it
 
 
 def arms(config: Config) -> list[str]:
@@ -92,7 +99,7 @@ def run(config: Config, *, finished: Sequence[Json] = (), tick: Tick = silent) -
         start, lacking = time.perf_counter(), missing() if arm == "capitals" else None
         if lacking is not None:
             # Not the arm's last row: once they are there, it is run.
-            yield {"arm": arm, "part": "missing", "seconds": 0.0, "status": lacking, "last": False}
+            yield NOTHING | {"arm": arm, "part": "missing", "seconds": 0.0, "status": lacking, "last": False}
             continue
         if arm == "capitals":
             rows = list(capital_rows(config.capitals, config.nu, config.relative_sigma, partial(tick, arm)))
@@ -100,7 +107,7 @@ def run(config: Config, *, finished: Sequence[Json] = (), tick: Tick = silent) -
             rows = list(_recall(config, arm, tick))
         for number, row in enumerate(rows, 1):
             common = {"arm": arm, "seconds": time.perf_counter() - start, "status": "ok", "last": number == len(rows)}
-            yield row | common
+            yield NOTHING | row | common
 
 
 def _recall(config: Config, arm: str, tick: Tick) -> Iterator[Json]:
@@ -113,11 +120,15 @@ def _recall(config: Config, arm: str, tick: Tick) -> Iterator[Json]:
     yield recall_row(cases, generator) | {"seed": seed}
     owns = {"memory": 0.0, "layer": cases.model.layer.C}  # a question's own coefficient in each readout
     climbs = {readout: climbed(cases, own, config.ascent_lr, config.ascent_steps) for readout, own in owns.items()}
-    tick(arm, 0.9)
-    yield from (row | {"seed": seed} for row in forget_rows(cases, climbs))
-    for row in (*leak_rows(cases, config.noises, generator, climbs["memory"]), *put_back_rows(cases, generator)):
+    gaps = gaps_of(cases, climbs)
+    tick(arm, 0.7)
+    yield from (row | {"seed": seed} for row in forget_rows(cases, climbs, gaps))
+    leaks = leak_rows(cases, config.noises, generator, climbs["memory"], gaps)
+    for row in (*leaks, *put_back_rows(cases, generator, gaps)):
         yield row | {"seed": seed}
-    for row in keep_rows(cases.model, config.cases, generator):
+    for row in keep_rows(
+        cases.model, config.cases, config.budgets, generator, lambda share: tick(arm, 0.7 + 0.3 * share)
+    ):
         yield row | {"seed": seed}
 
 

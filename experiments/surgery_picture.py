@@ -6,8 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.audit import wilson
-from experiments.redundant import RULES
-from svmem.report.style import BLACK, GREY, GRID, canvas, ink
+from experiments.redundant import ALL, RARE_ONLY, RULES, TOKENS, answered
+from svmem.report.style import BLACK, GRID, canvas, ink
 from svmem.types import Json
 
 __all__ = ["surgery_figure"]
@@ -21,14 +21,20 @@ METHODS = {
     "ascent": "gradient ascent",
 }
 SEQUENCES, CAPITALS = "facts of a sequence", "capitals"
-FLOOR = 1e-6  # where a deviation of 0 is drawn
+SWEPT = {  # the rules whose answers are drawn over the budget
+    "support": ("vermilion", "o"),
+    "k-medoids": ("blue", "s"),
+    "leverage": ("green", "^"),
+    "random": ("purple", "D"),
+    "heavy-hitter": ("orange", "v"),
+}
 
 Share = tuple[float, float, float]  # with the ends of its interval
 
 
 def surgery_figure(rows: Sequence[Json]) -> Figure:
-    """Draw for sequences and capitals what is answered after each method; leaks; attacks; scores; and what is kept."""
-    figure, axes = canvas(11.0, 6.6, rows=2, widths=(1.15, 1.0, 1.0))
+    """Draw for sequences and capitals what is answered after each method, leaks, attacks, distances; what is kept."""
+    figure, axes = canvas(15.5, 7.0, rows=2, widths=(1.0, 1.0, 1.0, 1.1))
     forget = [row for row in rows if row["part"] == "forget" and row["readout"] == "memory"]
     parts = {
         SEQUENCES: [row for row in forget if row["arm"].startswith("recall")],
@@ -41,10 +47,15 @@ def surgery_figure(rows: Sequence[Json]) -> Figure:
         ax.set_xlim(-0.04, 1.04)
         _legend(ax)
     _leaks(axes[2], rows)
-    _attacks(axes[3], parts)
-    _scores(axes[4], parts)
-    _kept(axes[5], rows)
-    for ax in (axes[1], axes[4]):
+    keep = [row for row in rows if row["part"] == "keep"]
+    _kept(axes[3], [row for row in keep if row["matched"]])
+    _attacks(axes[4], parts)
+    _away(axes[5], parts, "deviation", "worst_deviation", (-6, 0))
+    axes[5].set_xlabel("difference of scores from a refit's")
+    _away(axes[6], parts, "distance", "distance", (-10, 1))
+    axes[6].set_xlabel("membership distance of the answer")
+    _swept(axes[7], keep)
+    for ax in (axes[1], axes[5], axes[6]):
         ax.tick_params(labelleft=False)
     return figure
 
@@ -110,40 +121,61 @@ def _attacks(ax: Axes, parts: dict[str, list[Json]]) -> None:
     _legend(ax)
 
 
-def _scores(ax: Axes, parts: dict[str, list[Json]]) -> None:
-    """Draw how far, median to worst, the gate scores are from those of a memory that never held the secret."""
+def _away(ax: Axes, parts: dict[str, list[Json]], middle: str, worst: str, powers: tuple[int, int]) -> None:
+    """Draw how far, median to worst, methods are from a memory that never held the secret; 0 at the left end."""
+    low, high = powers
+    floor = 10.0**low
 
     def spread(mine: list[Json]) -> Share:
-        middle = sum(row["deviation"] for row in mine) / len(mine)
-        worst = max(row["worst_deviation"] for row in mine)
-        return max(middle, FLOOR), max(middle, FLOOR), max(worst, FLOOR)
+        mean = max(sum(row[middle] for row in mine) / len(mine), floor)
+        return mean, mean, max(mean, *(row[worst] for row in mine))
 
     for name, hue, mark, shift in ((SEQUENCES, "vermilion", "o", -0.12), (CAPITALS, "blue", "s", 0.12)):
         _by_method(ax, parts[name], spread, hue, mark, name, shift)
     ax.set_xscale("log")
-    ticks = [10.0**k for k in range(-6, 1)]
-    ax.set_xticks(ticks, ["0", *(f"$10^{{{k}}}$" for k in range(-5, 1))])
+    steps = range(low + 1, high + 1, 1 + (high - low) // 8)
+    ax.set_xticks([floor, *(10.0**k for k in steps)], ["0", *(f"$10^{{{k}}}$" for k in steps)])
     ax.minorticks_off()
-    ax.set_xlim(FLOOR / 2, 1.0)
-    ax.set_xlabel("difference of scores from a refit's")
-
-
-def _kept(ax: Axes, rows: Sequence[Json]) -> None:
-    """Draw which redundant facts are answered when each rule keeps as many tokens as the gate supports."""
-    keep = [row for row in rows if row["part"] == "keep"]
-    for place, rule in enumerate(RULES):
-        mine = [row for row in keep if row["method"] == rule]
-        for kind, hue, shift in (("rare", "vermilion", -0.2), ("dense", "blue", 0.2)):
-            if mine:
-                value, low, high = _share(mine, f"{kind}_hits", kind)
-                label = {"rare": "facts told once", "dense": "told four times"}[kind] if place == 0 else None
-                ax.bar(place + shift, value, 0.36, color=ink(hue), label=label)
-                ax.plot([place + shift] * 2, [low, high], color=GREY, linewidth=1.5)
-    ax.set_xticks(range(len(RULES)), [rule.replace("-", "-\n") for rule in RULES])
-    ax.set_ylim(0, 1.04)
-    ax.set_ylabel("share of facts answered")
-    ax.set_xlabel("tokens kept by")
+    ax.set_xlim(floor / 2, 10.0**high * 2)
     _legend(ax)
+
+
+def _kept(ax: Axes, matched: Sequence[Json]) -> None:
+    """Draw which redundant facts are answered when each rule keeps as many tokens as the gate supports."""
+    for place, rule in enumerate(RULES):
+        looks = (("rare", "vermilion", "o", "told once", -0.12), ("dense", "blue", "s", "told four times", 0.12))
+        for kind, hue, mark, label, shift in looks:
+            if matched:
+                value, low, high = answered(matched, rule, (f"{kind}_hits",))
+                ax.plot([low, high], [place + shift] * 2, color=ink(hue), linewidth=2, alpha=0.6)
+                said = label if place == 0 else None
+                ax.plot(value, place + shift, mark, color=ink(hue), markersize=5, clip_on=False, label=said)
+    ax.set_yticks(range(len(RULES)), list(RULES))
+    ax.set_ylim(len(RULES) - 0.5, -0.5)
+    ax.set_xlim(-0.02, 1.04)
+    ax.grid(color=GRID, linewidth=0.6)
+    ax.set_xlabel("facts answered, all rules at equal budget")
+    _legend(ax)
+
+
+def _swept(ax: Axes, keep: Sequence[Json]) -> None:
+    """Draw which redundant facts are answered over the number of tokens kept: those told once, dashed all."""
+    for rule, (hue, mark) in SWEPT.items():
+        for hits, style in ((RARE_ONLY, "-"), (ALL, "--")):
+            budgets = sorted({row["budget"] for row in keep if not row["matched"]})
+            found = [answered([row for row in keep if row["budget"] == budget], rule, hits)[0] for budget in budgets]
+            matched = [row for row in keep if row["matched"]]
+            if matched:
+                budgets.append(sum(row["budget"] for row in matched) / len(matched))
+                found.append(answered(matched, rule, hits)[0])
+            label = rule if hits == RARE_ONLY and keep else None
+            ax.plot(budgets, found, style, marker=mark, color=ink(hue), markersize=5, label=label)
+    ax.set_ylim(-0.04, 1.04)
+    ax.set_xlabel(f"tokens kept of {TOKENS}")
+    ax.set_ylabel("answered: told once (line), all (dashed)")
+    ax.grid(color=GRID, linewidth=0.6)
+    if keep:
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, fontsize=8)
 
 
 def _legend(ax: Axes) -> None:

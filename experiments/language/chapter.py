@@ -1,18 +1,22 @@
 """What the results page says of the language model, and running what is missing of it."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from experiments.drawing import save
 from experiments.language.claims import Runs, claim
-from experiments.language.figure import read_curve, save
+from experiments.language.figure import read_curve
 from experiments.language.picture import language_figure
 from experiments.language.plan import FAMILIES, finished
 from experiments.ledger import Claim
 
 __all__ = ["ARGUMENT", "COMMAND", "described", "read_runs", "run_missing"]
 
-ARGUMENT = "a text, as gcide.dict.dz of Debian's dict-gcide"
+ARGUMENT = (
+    "a text, as gcide.dict.dz: `apt-get download dict-gcide && dpkg-deb -x dict-gcide_*.deb gcide` puts it into "
+    "gcide/usr/share/dictd"
+)
 COMMAND = "python -m experiments.paper run --only F --data gcide.dict.dz"
 
 
@@ -43,20 +47,19 @@ def _spent(runs: Runs, seconds: Mapping[str, float]) -> str:
     return f"Hours of one core each: {'; '.join(each)}. In all {sum(seconds.values()) / 3600:.1f}."
 
 
-def run_missing(results: Path, data: Path | None, device: str = "cpu") -> int:
+def run_missing(train: Callable[[list[str]], int], results: Path, data: Path | None, device: str = "cpu") -> int:
     """Train the models that are not there yet, each going on where it stands, and return an exit code."""
-    from experiments import lm
-
     for family in FAMILIES:
         lacks = f"--data: {ARGUMENT}" if family.dictionary and data is None else None
         lacks = "--device cuda" if family.gpu and device == "cpu" else lacks
         if lacks is not None:
             print(f"experiments.paper: left out: {family.title} needs {lacks}", file=sys.stderr)
             continue
-        for run in family.runs:
+        for number, run in enumerate(family.runs, 1):
             folder = results / family.name / run.name
             if not finished(folder):
-                code = lm.main(family.command(run, results, data, device))
+                print(f"{family.title}: {run.name}, {number} of {len(family.runs)}", file=sys.stderr)
+                code = train(family.command(run, results, data, device))
                 if code and not finished(folder):  # a run that diverged is one that is told of
                     return code
     return 0

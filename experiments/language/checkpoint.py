@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from experiments.language.files import replaced
+from experiments.files import replaced
 from svmem.errors import FileRefused
 
 __all__ = ["NUMBERS", "Arrays", "load_model", "read_arrays", "restore", "snapshot", "write_arrays"]

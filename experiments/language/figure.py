@@ -7,14 +7,14 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from experiments.language import files
+from experiments import files
 from experiments.language.settings import Settings, read_settings
 from experiments.language.train import best
-from svmem.errors import FileRefused, InvalidInput
-from svmem.report.style import BLACK, GREY, canvas, ink, svg
+from svmem.errors import FileRefused
+from svmem.report.style import BLACK, GREY, canvas, ink
 from svmem.types import Json
 
-__all__ = ["LOOKS", "Curve", "curves_figure", "read_curve", "save"]
+__all__ = ["LOOKS", "Curve", "curves_figure", "read_curve"]
 
 # What the legend calls a mixer, its colour and its line: the gates' solid, the others' broken.
 LOOKS: dict[str, tuple[str, str, Any]] = {
@@ -84,15 +84,3 @@ def _label(alike: Sequence[Curve]) -> str:
     if len(alike) == 1:
         return f"{alike[0].name}: best {mean:.3f}"
     return f"{alike[0].name}: mean best of {len(alike)} runs {mean:.3f}"
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write the figure in the format of the path's ending. Raises InvalidInput for one that cannot be drawn."""
-    known = figure.canvas.get_supported_filetypes()
-    if path.suffix.removeprefix(".") not in known:
-        raise InvalidInput(f"a figure's name must end in one of .{', .'.join(sorted(known))}; got {path.name}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix == ".svg":
-        path.write_text(svg(figure))
-    else:
-        figure.savefig(path, dpi=150)

@@ -22,9 +22,7 @@ PLACES = {
     "medium": "3.22M, gcide",
     "wiki": "0.8M, Wikipedia",
     "large": "10M, gcide",
-    "large-steep": "10M, steep rate",
 }
-TITLES = {family.name: family.title.replace("gcide, ", "gcide,\n") for family in FAMILIES}
 
 
 def language_figure(runs: Runs) -> Figure:
@@ -51,11 +49,10 @@ def _panels(runs: Runs) -> list[Callable[[Axes], None]]:
     panels: list[Callable[[Axes], None]] = []
     for family in FAMILIES:
         if family.name != "switches" and runs.get(family.name):
-            panels.append(partial(_curves, runs=runs[family.name], of="bits_per_byte", title=TITLES[family.name]))
+            panels.append(partial(_curves, runs=runs[family.name], of="bits_per_byte", title=family.title))
     panels.append(partial(_gains, runs=runs))
-    for name in ("large", "large-steep"):
-        if runs.get(name):
-            panels.append(partial(_curves, runs=runs[name], of="grad_norm_max", title=TITLES[name]))
+    if runs.get("large"):
+        panels.append(partial(_curves, runs=runs["large"], of="grad_norm_max", title="10M parameters, gcide"))
     if runs.get("switches"):
         panels.append(partial(_switches, runs=runs["switches"]))
     return panels

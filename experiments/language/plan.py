@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.language.files import ROWS, RUN, read_json, read_rows
+from experiments.files import ROWS, RUN, read_json, read_rows
 from svmem.types import Json
 
 __all__ = ["FAMILIES", "Family", "Run", "finished"]
@@ -98,7 +98,6 @@ FAMILIES = (
         dictionary=False,
     ),
     Family("large", "10M parameters, gcide", (*LARGE, "--warmup", "0.15"), pairs(0)),
-    Family("large-steep", "10M parameters, gcide, a rate that rises over 4 steps", LARGE, pairs(0)),
     Family("paper-3M", "the paper's 3.22M", ("--steps", "6000"), (*pairs(*range(7)), *others("softmax")), gpu=True),
     Family("paper-10M", "the paper's 10M", (*TEN, *FULL), pairs(*range(5)), gpu=True),
     Family("paper-32M", "the paper's 32M", (*THIRTY_TWO, *FULL), pairs(0), gpu=True),

@@ -1,17 +1,14 @@
 """A run from its beginning, or from where its folder says it stands, to its end."""
 
 import math
-import platform
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import numba
-import numpy as np
 import torch
 
-import svmem
-from experiments.language import checkpoint, files
+from experiments import files
+from experiments.language import checkpoint
 from experiments.language.settings import read_settings
 from experiments.language.trainer import Trainer
 from svmem.errors import InvalidInput
@@ -44,7 +41,7 @@ def open_run(trainer: Trainer, folder: Path, command: str) -> None:
     elif trainer.world.first:
         folder.mkdir(parents=True, exist_ok=True)
         run = {"settings": asdict(settings), "text": text.name, "sha256": text.digest, "command": command}
-        files.write_json(path, run | versions())
+        files.write_json(path, run | files.versions())
     if (folder / files.CHECKPOINT).exists():
         trainer.restore(checkpoint.read_arrays(folder / files.CHECKPOINT))
     if trainer.world.first:
@@ -103,18 +100,7 @@ def provenance(trainer: Trainer, command: str) -> Json:
         "threads": torch.get_num_threads(),
         "device": trainer.world.device.type,
         "command": command,
-    } | versions()
-
-
-def versions() -> Json:
-    """Return the versions of what computes."""
-    return {
-        "svmem": svmem.__version__,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-        "numba": numba.__version__,
-    }
+    } | files.versions()
 
 
 def best(rows: Sequence[Json]) -> Json | None:

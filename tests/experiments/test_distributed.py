@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.language import checkpoint, files
+from experiments import files
+from experiments.language import checkpoint
 from experiments.language.trainer import Trainer
 from experiments.language.world import World
 from svmem.errors import InvalidInput

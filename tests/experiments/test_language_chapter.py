@@ -5,7 +5,9 @@ from dataclasses import asdict
 
 import pytest
 
-from experiments.language import chapter, files
+import experiments.lm
+from experiments import files
+from experiments.language import chapter
 from experiments.language.claims import PAPER_GAINS, claim
 from experiments.language.figure import Curve
 from experiments.language.picture import language_figure
@@ -112,14 +114,14 @@ def test_missing_runs_are_trained_once_and_described(tiny, tmp_path, monkeypatch
     runs = (Run("sv-0", "sv", options=("--chunk", "4")), Run("window-0", "window", like="sv-0"))
     options = tuple(word for word in tiny if word not in ("--mixer", "softmax"))[2:]
     monkeypatch.setattr(chapter, "FAMILIES", (Family("small", "tiny", options, runs), Family("wiki", "x", (), ())))
-    assert chapter.run_missing(tmp_path, None) == 0
+    assert chapter.run_missing(experiments.lm.main, tmp_path, None) == 0
     assert "left out: tiny needs --data" in capsys.readouterr().err
     assert chapter.read_runs(tmp_path) == {}
     assert chapter.described(tmp_path, tmp_path / "lm.svg") == ([], 0.0, "")
     text = tiny[1]
-    assert chapter.run_missing(tmp_path, text) == 0
-    monkeypatch.setattr("experiments.lm.main", lambda _: pytest.fail("trained again"))
-    assert chapter.run_missing(tmp_path, text) == 0
+    assert chapter.run_missing(experiments.lm.main, tmp_path, text) == 0
+    assert "tiny: window-0, 2 of 2" in capsys.readouterr().err
+    assert chapter.run_missing(lambda _: pytest.fail("trained again"), tmp_path, text) == 0
     found = chapter.read_runs(tmp_path)["small"]
     assert {name: one.settings.mixer for name, one in found.items()} == {"sv-0": "sv", "window-0": "window"}
     claims, seconds, spent = chapter.described(tmp_path, tmp_path / "lm.svg")

@@ -7,7 +7,8 @@ import pytest
 
 import svmem
 from experiments import latency, refits
-from experiments.latency import Config, claim, draw, run
+from experiments.latency import Config, draw, run
+from experiments.latency_claims import claim, table
 from experiments.refits import REFITS, feasible
 from svmem.errors import SolverError
 
@@ -120,3 +121,14 @@ def test_what_a_general_solver_leaves_undone_is_said(monkeypatch):
     monkeypatch.setattr(refits.qpsolvers, "solve_problem", lambda *_: Nothing())
     with pytest.raises(SolverError, match="quadprog gave up on 3 keys"):
         REFITS["quadprog"](np.eye(3), svmem.Problem(svmem.RBF(1.0), C=0.5))
+
+
+def test_the_table_has_a_line_for_each_size_and_the_paper_beside_those_it_has(rows):
+    own = rows[0] | {"n": 120, "seconds_median": 2.5e-4}
+    found = table([own, *rows[1:]])
+    assert found.header[:3] == ("records", "deletion, ms", "paper, ms")
+    assert found.rows[0][:3] == ("120", "0.25", "0.3")
+    assert found.rows[0][-1] == "26 ×"
+    assert table(rows).rows[0][2] == "–"
+    named = {row["solver"].split()[0] for row in rows if row["method"] != "forget"}
+    assert named == {"svmem", "scikit-learn", "clarabel", "quadprog"}

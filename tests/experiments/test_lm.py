@@ -12,7 +12,8 @@ import pytest
 import torch
 
 import experiments.lm
-from experiments.language import checkpoint, files
+from experiments import files
+from experiments.language import checkpoint
 from experiments.language.settings import MIXERS
 from experiments.language.trainer import Trainer
 

@@ -8,8 +8,9 @@ import pytest
 
 from experiments import paper
 from experiments.ledger import Claim
-from experiments.page import Chapter, Entry, html, markdown
+from experiments.page import Chapter, Entry, Headline, html, markdown
 from svmem.errors import InvalidInput
+from svmem.report.page import Table
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
 
@@ -55,6 +56,7 @@ def test_experiments_are_run_in_turn_until_one_fails(monkeypatch):
 def test_the_page_is_written_as_text_and_as_one_file(tmp_path, monkeypatch, capsys):
     found = [entry("A"), entry("B")]
     monkeypatch.setattr(paper, "entries", lambda: found)
+    monkeypatch.setattr(paper, "headlines", list)
     monkeypatch.setattr(paper, "chapter", lambda entry: Chapter(entry, "python -m x", (Claim("a thing", True),)))
     monkeypatch.setattr(paper, "ROOT", tmp_path)
     (tmp_path / "docs").mkdir()
@@ -105,3 +107,43 @@ def test_the_page_has_each_sentence_with_its_verdict_and_needs_nothing_else(tmp_
     assert "Data: some drawn keys" in page
     assert 'src="data:image/svg+xml;base64,' in page
     assert "http" not in page.replace("http-equiv", "")
+
+
+@pytest.fixture(scope="module")
+def chapters(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("figures")
+    return [paper.chapter(one, figures=folder) for one in paper.entries()]
+
+
+def test_the_committed_page_is_what_the_committed_rows_say(chapters):
+    page = (paper.ROOT / "docs" / "results.md").read_text()
+    assert page == markdown(chapters, paper.headlines())
+
+
+def test_each_line_at_the_top_rests_on_sentences_that_are_there(chapters):
+    claims = {one.entry.letter: [claim.text for claim in one.claims] for one in chapters}
+    for line in paper.headlines():
+        for start in (*line.sentences, *line.beside):
+            assert any(text.startswith(start) for text in claims[line.letter]), start
+
+
+@pytest.mark.parametrize(
+    ("holds", "verdict"),
+    [
+        ([True, True], "reproduced"),
+        ([True, None], "cannot be told"),
+        ([None, False], "not reproduced: too few"),
+    ],
+)
+def test_a_line_at_the_top_is_as_good_as_its_worst_sentence(holds, verdict):
+    claims = [Claim("one thing", holds[0]), Claim("two things", holds[1]), Claim("three", False, ours=True)]
+    line = Headline("A", "a claim", "0.5", ("one", "two"), beside=("three",), cause="too few")
+    assert line.cells(claims) == ("a claim", "0.5", "one thing; two things; three", verdict)
+    assert line.cells(claims[:1]) == ("a claim", "0.5", "not run yet", "–")
+
+
+def test_a_table_stands_in_both_pages_with_its_numbers_to_the_right(tmp_path):
+    table = Table(("method", "ms", "why"), (("ours", "0.3", "quick"),), "Times", words=(2,))
+    found = [Chapter(entry("A2"), "python -m x", (Claim("a thing", True),), table=table)]
+    assert "Times:\n\n| method | ms | why |\n| --- | --: | --- |\n| ours | 0.3 | quick |\n" in markdown(found)
+    assert "<td>0.3</td>" in html(found, tmp_path)

@@ -1,13 +1,19 @@
 """`python -m experiments.patients` on a few patients."""
 
+from itertools import product
+
+import numpy as np
 import pytest
 
 from experiments import patients
 from experiments.ledger import conduct
 from experiments.patients import EXPERIMENT, METHODS, Config, arms, claim, draw
+from experiments.patients_picture import ZERO
 from svmem.errors import SolverError
+from svmem.report.style import ink
 
 TINY = Config(trials=3, few=3, patients=9, hours=10, withdrawals=2, every=2, chain_nu=(0.5, 0.05), probes=20)
+PARTS = ("five", "hundred", "chain0.5", "chain0.05")
 
 
 def test_every_withdrawal_ends_in_the_memory_that_never_held_the_patient(rows):
@@ -51,7 +57,7 @@ def test_a_withdrawal_that_fails_is_a_row(tmp_path, monkeypatch):
     failed = conduct(EXPERIMENT, TINY, tmp_path / "rows.jsonl", "a command")
     assert {row["status"] for row in failed} == {"no optimum"}
     assert [one.holds for one in claim(failed)] == [False] * 4
-    assert len(draw(failed).axes) == 3
+    assert len(draw(failed).axes) == 8
 
 
 def test_the_claims_hold_for_rows_that_bear_them_out_and_not_for_others(rows):
@@ -84,8 +90,17 @@ def test_a_chain_counts_check_points_and_withdrawals(rows):
 
 
 def test_the_figure_can_be_drawn_from_any_rows(rows):
-    assert len(draw(rows).axes) == 3
-    assert len(draw([]).axes) == 1
+    assert len(draw(rows).axes) == 8
+    assert len(draw([]).axes) == 4
+
+
+def test_the_figure_shows_score_and_readout_of_every_withdrawal_and_exact_ones_at_0(rows):
+    for ax, (kind, part) in zip(draw(rows).axes, product(("score", "readout"), PARTS), strict=True):
+        mine = [row for row in rows if row["part"] == part]
+        drawn = {line.get_color(): line.get_ydata() for line in ax.lines if np.size(line.get_xdata()) == len(mine)}
+        np.testing.assert_array_equal(drawn[ink("blue")], ZERO)
+        away = [np.nan if row[f"ascent_{kind}"] is None else row[f"ascent_{kind}"] for row in mine]
+        np.testing.assert_array_equal(drawn[ink("green")], away)
 
 
 def test_a_config_that_makes_no_sense_ends_in_a_sentence(tmp_path, capsys):

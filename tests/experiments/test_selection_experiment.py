@@ -4,14 +4,12 @@ import json
 
 import numpy as np
 import pytest
-import torch
 
-from experiments import distinct, selection, stays
+from experiments import selection, stays
 from experiments.ledger import conduct
 from experiments.selection import EXPERIMENT, Config, arms, claim, draw
-from experiments.selection_claims import over_seeds
+from experiments.selection_claims import over_seeds, over_trials, trials_of
 from experiments.skew import Groups, answered, draw_trial
-from svmem import RBF, Problem, solve
 from svmem.baselines.selection import KEY_ONLY, QUERY_AWARE
 from svmem.demo.clif import load_clif
 from svmem.demo.retention import HELD_OUT, VITALS, Protocol, measure_retention
@@ -47,6 +45,44 @@ def test_each_selector_has_a_row_for_each_seed_and_each_question_to_the_stays(ro
             assert all(
                 row[f"{name}_low"] <= row[name] <= row[f"{name}_high"] for name in ("kept", "answered", "minus_heavy")
             )
+
+
+def test_the_groups_answered_in_each_trial_are_those_of_the_shares(rows):
+    some = [row for row in rows if row["part"] in ("groups", "shuffled")]
+    for row in some:
+        for which, size in (("rare", 6), ("all", 12)):
+            counts = row[f"{which}_by_trial"]
+            assert len(counts) == TINY.trials
+            assert all(isinstance(count, int) and 0 <= count <= size for count in counts)
+            assert np.mean(counts) / size == pytest.approx(row[which], abs=1e-6)
+    groups = [row for row in some if row["part"] == "groups"]
+    both = [row for row in groups if row["selector"] == "random"]
+    found = trials_of(groups[::-1], "random", "all")  # in the order of the seeds, whatever that of the rows
+    np.testing.assert_array_equal(12 * found, both[0]["all_by_trial"] + both[1]["all_by_trial"])
+
+
+def test_the_interval_over_trials_is_that_of_their_mean():
+    trials = np.random.default_rng(0).binomial(6, 0.8, 600) / 6
+    one, shifted, constant = over_trials(np.column_stack([trials, trials + 1, np.ones(600)]))
+    half = 1.96 * trials.std() / np.sqrt(600)
+    assert one.mean == pytest.approx(trials.mean())
+    assert [one.low, one.high] == pytest.approx([one.mean - half, one.mean + half], abs=0.1 * half)
+    assert [shifted.low, shifted.high] == pytest.approx([1 + one.low, 1 + one.high])  # the same trials are drawn
+    assert [constant.low, constant.high] == pytest.approx([1.0, 1.0])
+    assert np.isnan(over_trials(np.ones((1, 1)))[0].low)  # a single trial has no interval
+
+
+def test_a_lead_at_the_matched_budget_is_told_by_the_interval_over_trials(rows):
+    def one(counts):
+        some = [row for row in rows if row["part"] == "groups"]
+        counts = {"support": [3, 3, 3], "leverage": counts}
+        some = [row | {"rare_by_trial": counts.get(row["selector"], [0, 0, 0])} for row in some]
+        return next(one for one in claim(some) if one.text.startswith("no selector here answers more rare groups"))
+
+    assert one([3, 3, 3]).holds
+    assert one([4, 4, 4]).holds is False
+    assert "more: leverage by 0.167 [0.167, 0.167]" in one([4, 4, 4]).text
+    assert one([3, 3, 4]).holds is None
 
 
 def test_finished_rows_are_not_run_again(rows, path, monkeypatch):
@@ -120,15 +156,15 @@ def test_selectors_by_place_change_with_the_order_and_support_does_not(rows):
     def order(support, recency):
         moved = {("shuffled", "support"): support, ("shuffled", "recency"): recency}
         some = [
-            row | {"rare": moved.get((row["part"], row["selector"]), [0.5, 0.5])[row["seed"]]}
+            row | {"rare_by_trial": [moved.get((row["part"], row["selector"]), 3)] * TINY.trials}
             for row in rows
             if row["part"] in ("groups", "shuffled")
         ]
         return next(one for one in claim(some) if one.text.startswith("with the keys in any order"))
 
-    assert order([0.5, 0.5], [0.8, 0.8]).holds
-    assert order([0.5, 0.5], [0.8, 0.8]).text.endswith("change: recency 0.500 to 0.800")
-    assert order([0.4, 0.4], [0.8, 0.8]).holds is False
+    assert order(3, 5).holds
+    assert order(3, 5).text.endswith("change: recency 0.500 to 0.833")
+    assert order(2, 5).holds is False
 
 
 def test_a_channel_that_tells_the_event_is_not_seen(hours):
@@ -179,7 +215,7 @@ def test_a_lead_at_another_budget_ends_the_claim_on_budgets(rows):
 
     assert one([[0.4, 0.4], [0.4, 0.5]]).holds
     assert one([[0.4, 0.6], [0.4, 0.6]]).holds is False
-    assert "leverage at 60 % by 0.100" in one([[0.4, 0.6], [0.4, 0.6]]).text
+    assert "leverage at 60 % by 0.100, beyond the spread over seeds" in one([[0.4, 0.6], [0.4, 0.6]]).text
     assert one([[0.4, 0.5], [0.4, 0.7]]).holds is None  # by 0 and by 0.2: that may be chance
 
 
@@ -189,32 +225,16 @@ def _unswept(rows):
 
 def test_the_support_read_by_its_coefficients_has_to_answer_more_of_both(rows):
     def holds(rare, every):
-        shares = {"support": (0.5, 0.5), "support, read by alpha": (rare, every)}
+        shares = {"support": ([3, 3, 3], [6, 6, 6]), "support, read by alpha": (rare, every)}
         groups = [row for row in rows if row["part"] == "groups"]
-        names = ("rare", "all")
-        some = [row | dict(zip(names, shares.get(row["selector"], (0.1, 0.1)), strict=True)) for row in groups]
+        names, others = ("rare_by_trial", "all_by_trial"), ([1, 1, 1], [2, 2, 2])
+        some = [row | dict(zip(names, shares.get(row["selector"], others), strict=True)) for row in groups]
         return next(one.holds for one in claim(some) if one.text.startswith("read by its coefficients"))
 
-    assert holds(0.6, 0.6)
-    assert holds(0.6, 0.5) is False
-    assert holds(0.4, 0.6) is False
-
-
-def test_the_gate_recalls_the_same_unless_its_lead_is_beyond_the_spread_over_seeds():
-    def first(*gated, ungated=(0.99, 1.0, 0.99), softmax=0.5):
-        numbers = {"gated": gated, "ungated": ungated[: len(gated)], "softmax": [softmax] * len(gated)}
-        pairs = [(mixer, seed, one) for mixer, some in numbers.items() for seed, one in enumerate(some)]
-        rows = [{"part": "pairs", "mixer": m, "seed": s, "recall": one, "support": 1.0} for m, s, one in pairs]
-        return claim(rows)
-
-    assert "the same within the spread" in first(1.0, 0.99, 1.0)[0].text
-    assert first(1.0, 0.99, 1.0)[0].holds
-    assert first(0.9, 0.9, 0.9)[0].holds
-    assert "the same" not in first(0.9, 0.91, 0.9)[0].text
-    assert first(1.0, 1.0, 1.0, ungated=(0.9, 0.91, 0.9))[0].holds is False
-    assert first(1.0)[0].holds is None
-    assert first(1.0, 1.0, softmax=0.6)[2].holds
-    assert first(1.0, 1.0, ungated=(0.8, 0.8), softmax=0.6)[2].holds is False
+    assert holds([4, 4, 4], [7, 7, 7])
+    assert holds([4, 4, 4], [6, 6, 6]) is False
+    assert holds([2, 2, 2], [7, 7, 7]) is False
+    assert holds([3, 3, 4], [7, 7, 7]) is False  # that may be chance
 
 
 def test_the_second_measure_is_told_apart_by_intervals(rows):
@@ -241,7 +261,9 @@ def test_claims_and_figure_can_be_had_from_any_rows(rows):
     assert len(claim(rows)) == 14 + 3 + 1 + 8 + 8 + 3
     assert claim([]) == []
     for some in (rows, rows[:20], rows[-16:], []):
-        assert len(draw(some).axes) == 4
+        assert len(draw(some).axes) == 6
+    below = draw(rows).axes[4]
+    assert [label.get_text().split("\n")[0] for label in below.get_yticklabels()] == ["SpO2"]
 
 
 def test_the_command_writes_rows_and_figure_and_refuses_what_makes_no_sense(tmp_path, capsys):
@@ -255,28 +277,3 @@ def test_the_command_writes_rows_and_figure_and_refuses_what_makes_no_sense(tmp_
     assert "no stay of at least 9999 hours" in capsys.readouterr().err
     assert selection.main([*argv, "--shares", "0"]) == 1
     assert "from 1 to 100" in capsys.readouterr().err
-
-
-def test_without_a_gate_the_nearest_projected_key_answers():
-    keys, values, queries = distinct._draw(np.random.default_rng(0), 2)
-    model = distinct.Pairs("ungated")
-    with torch.no_grad():
-        answer, k, q = model(keys, values, queries), model.key(keys).numpy(), model.key(queries).numpy()
-        v = model.value(values).numpy()
-    weight = np.exp(-np.square(q[0, 3] - k[0]).sum(axis=1) / distinct.SIGMA**2)
-    np.testing.assert_allclose(answer[0, 3], weight @ v[0] / weight.sum(), rtol=1e-4)
-
-
-def test_the_gate_weighs_pairs_by_their_coefficients():
-    keys, values, queries = distinct._draw(np.random.default_rng(0), 1)
-    model = distinct.Pairs("gated")
-    with torch.no_grad():
-        answer, k, q = (
-            model(keys, values, queries)[0],
-            model.key(keys)[0].double().numpy(),
-            model.key(queries)[0].numpy(),
-        )
-        v = model.value(values)[0].numpy()
-    alpha = solve(k, Problem(RBF(distinct.SIGMA), C=distinct.C, ridge=1e-6)).alpha
-    weight = alpha * np.exp(-np.square(q[:, None] - k[None]).sum(axis=2) / distinct.SIGMA**2)
-    np.testing.assert_allclose(answer, weight @ v / weight.sum(axis=1, keepdims=True), rtol=1e-3, atol=1e-4)

