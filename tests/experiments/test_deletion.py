@@ -89,3 +89,12 @@ def test_coefficients_beyond_the_cap_are_not_feasible():
     assert deletion._feasible(np.array([0.5, 0.5]), problem)
     assert not deletion._feasible(np.array([0.6, 0.4]), problem)
     assert deletion._feasible(np.array([1.0]), problem)  # collecting: each is 1/n
+
+
+def test_all_kinds_of_keys_together_are_as_exact_as_the_worst(rows):
+    both = [rows[0], rows[0] | {"score_worst": 1e-17}]
+    first, *_ = claim([rows[0], rows[0]])
+    assert first.holds
+    assert first.text.startswith(f"all kinds of keys: {2 * rows[0]['trials']} of {2 * rows[0]['trials']} deletions")
+    assert claim(both)[0].holds is False
+    assert "off by 1.0e-17 at worst" in claim(both)[0].text

@@ -9,6 +9,7 @@ from experiments import selection, stays
 from experiments.ledger import conduct
 from experiments.selection import EXPERIMENT, Config, arms, claim, draw
 from experiments.selection_claims import over_seeds, over_trials, trials_of
+from experiments.selection_table import table
 from experiments.skew import Groups, answered, draw_trial
 from svmem.baselines.selection import KEY_ONLY, QUERY_AWARE
 from svmem.demo.clif import load_clif
@@ -262,6 +263,13 @@ def test_claims_and_figure_can_be_had_from_any_rows(rows):
     assert claim([]) == []
     for some in (rows, rows[:20], rows[-16:], []):
         assert len(draw(some).axes) == 6
+    found = table(rows)
+    assert found.header == ("selector", "rare groups", "all groups", "all channels", "no spo2")
+    assert {line[0] for line in found.rows} >= {one.name for one in (*KEY_ONLY, *QUERY_AWARE)}
+    seen = next(row for row in rows if row["part"] == "stays" and row["selector"] == "support")
+    (support,) = (line for line in found.rows if line[0] == "support")
+    assert support[3] == f"{seen['kept']:.3f}"
+    assert {line[3] for line in found.rows if line[0] in [one.name for one in QUERY_AWARE]} == {"–"}
     below = draw(rows).axes[4]
     assert [label.get_text().split("\n")[0] for label in below.get_yticklabels()] == ["SpO2"]
 
