@@ -1,5 +1,7 @@
 """Published ways to mix tokens, one a file: modules (b, t, width) -> (b, t, width) that never look ahead.
 
+All but one are a `TokenMixer`; `FistaAttention` is `svmem.nn.HybridSVAttention` with another gate.
+
 A name is looked up when it is asked for, so that the selectors and ways to forget beside them come without torch.
 """
 
