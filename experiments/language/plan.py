@@ -75,7 +75,6 @@ FAMILIES = (
         (*SMALL, "--steps", "150", "--every", "15", "--windows", "64"),
         (
             Run("exact-gate", "sv"),
-            Run("paper-gate", "fista"),
             Run("unit-keys", "sv", options=("--normalize-keys", "--sigma", "1")),
             Run("learned-width", "sv", options=("--learn-sigma",)),
             Run("slow-warm-up", "sv", options=("--warmup", "0.2")),

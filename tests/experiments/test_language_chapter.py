@@ -38,10 +38,10 @@ def fair():
         f"{mixer}-{seed}": curve(mixer, bits, seed) for mixer, bits in (("sv", 2.0), ("window", 2.2)) for seed in (0, 1)
     }
     small["window-1"] = curve("window", 2.3, 1)
-    switches = {"exact-gate": curve("sv", 2.5), "paper-gate": curve("fista", 2.6), "unit-keys": curve("sv", 2.4)}
+    switches = {"exact-gate": curve("sv", 2.5), "unit-keys": curve("sv", 2.4)}
     large = {"sv-0": curve("sv", 2.0), "window-0": curve("window", 2.2)}
     switches |= {"window": curve("window", 2.6), "window-slow-warm-up": curve("window", 2.5)}
-    small |= {"softmax-0": curve("softmax", 2.1), "local-0": curve("window", 2.05)}
+    small |= {"softmax-0": curve("softmax", 2.1), "local-0": curve("window", 2.05), "fista-0": curve("fista", 2.2)}
     return {"small": small, "switches": switches, "large": large}
 
 
@@ -51,11 +51,10 @@ def foul():
         "window-0": curve("window", 2.2),
         "softmax-0": curve("softmax", 1.8),
     }
-    small |= {"local-0": curve("window", 1.9)}
+    small |= {"local-0": curve("window", 1.9), "fista-0": curve("fista", 1.9)}
     large = {"sv-0": curve("sv", 2.0), "window-0": curve("window", 1.9)}
     switches = {
         "exact-gate": curve("sv", 2.5, gap=1e-3),
-        "paper-gate": curve("fista", 2.4),
         "unit-keys": curve("sv", 2.6),
         "window": curve("window", 2.4),
         "window-slow-warm-up": curve("window", 2.45),
