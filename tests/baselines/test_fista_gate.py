@@ -45,8 +45,8 @@ def test_coefficients_sum_to_one_or_are_none(family: str) -> None:
 @pytest.mark.parametrize("iterations", [0, 1, 80])
 def test_without_the_last_solve_the_steps_end_in_the_capped_simplex_for_any_number_of_them(iterations: int) -> None:
     gram = _gram(torch.tensor(keys_of("redundant", 24, 4)).float()[None, None], torch.tensor(1.5))
-    for n in (12, 24):
-        found = _descend(gram[..., :n, :n], 0.2, iterations)[0, 0]
+    for n, both in zip((12, 24), _descend([gram[..., :12, :12], gram], 0.2, iterations), strict=True):
+        found = both[0, 0]
         assert found.shape == (n,)
         assert found.min() >= 0
         assert found.max() <= 0.2

@@ -36,8 +36,13 @@ def fista_gate(
         return keys.new_zeros(*keys.shape[:2], len(boundaries), keys.shape[2], dtype=torch.float32)
     with torch.autocast(keys.device.type, enabled=False):
         gram = _gram(keys[:, :, : boundaries[-1]].float(), width.to(keys.device))
+        grams = [gram[..., :stop, :stop] for stop in boundaries]
+        fewest = round(float(1 / cap.detach()) + 0.499)  # 1/C rounded up, whole numbers with some room
+        enough = [one for one in grams if one.shape[-1] >= fewest]
+        with torch.no_grad():
+            found = iter(_descend([one.contiguous() for one in enough], float(cap.detach()), iterations))
         cap = cap.to(keys.device)
-        rows = [_prefix(gram[..., :stop, :stop], cap, iterations, ridge) for stop in boundaries]
+        rows = [_polish(one, next(found), cap, ridge) if one.shape[-1] >= fewest else _even(one) for one in grams]
         return torch.stack([pad(row, (0, keys.shape[2] - row.shape[-1])) for row in rows], 2)
 
 
@@ -59,33 +64,38 @@ def _gram(keys: Tensor, width: Tensor) -> Tensor:
     return torch.exp(-dist2 / width.reshape(-1, 1, 1).square())  # (b, h, t, t)
 
 
-def _prefix(gram: Tensor, cap: Tensor, iterations: int, ridge: float) -> Tensor:
-    """Return the coefficients (b, h, n) of one prefix from its kernel values (b, h, n, n)."""
-    n, most = gram.shape[-1], float(cap.detach())
-    if n < round(1 / most + 0.499):  # 1/C rounded up, whole numbers with some room
-        return gram.new_full(gram.shape[:-1], 1 / max(n, 1))
-    with torch.no_grad():
-        alpha = _descend(gram.contiguous(), most, iterations)
-    return _polish(gram, alpha, cap, ridge)
+def _even(gram: Tensor) -> Tensor:
+    return gram.new_full(gram.shape[:-1], 1 / max(gram.shape[-1], 1))
 
 
-def _descend(gram: Tensor, cap: float, iterations: int) -> Tensor:
-    """Return coefficients after accelerated projected gradient steps from the uniform point."""
-    alpha = gram.new_full((*gram.shape[:-2], 1, gram.shape[-1]), 1 / gram.shape[-1])
-    ahead, momentum = alpha, 1.0
+def _descend(grams: Sequence[Tensor], cap: float, iterations: int) -> list[Tensor]:
+    """Return coefficients (b, h, n) of each prefix after accelerated projected gradient steps from the uniform point.
+
+    Products are taken prefix by prefix, projections of all of them at once.
+    """
+    if not grams:
+        return []
+    sizes = [one.shape[-1] for one in grams]
     # The largest eigenvalue is at most the largest row sum.
-    step = 0.5 / gram.sum(-1)[..., None, :].amax(-1, keepdim=True).clamp_min(1)
+    steps = [0.5 / one.sum(-1).amax(-1)[..., None, None].clamp_min(1) for one in grams]
+    alpha = torch.stack([pad(_even(one), (0, max(sizes) - n)) for one, n in zip(grams, sizes, strict=True)], 2)
+    ahead, momentum = alpha, 1.0
+    point = torch.full_like(alpha, -torch.inf)  # what is beyond its prefix is projected to 0
     for _ in range(iterations):
-        moved = _project(ahead - step * (2 * ahead @ gram - 1), cap)
+        for at, (gram, n, step) in enumerate(zip(grams, sizes, steps, strict=True)):
+            here = ahead[:, :, at : at + 1, :n]
+            point[:, :, at : at + 1, :n] = here - step * (2 * here @ gram - 1)
+        moved = _project(point, cap)
         later = (1 + (1 + 4 * momentum**2) ** 0.5) / 2
         ahead = moved + (momentum - 1) / later * (moved - alpha)
         alpha, momentum = moved, later
-    return alpha[..., 0, :]
+    return [alpha[:, :, at, :n] for at, n in enumerate(sizes)]
 
 
 def _project(point: Tensor, cap: float) -> Tensor:
     """Return the nearest coefficients in [0, cap] that sum to 1: a common shift, found by bisection."""
-    low, high = point.amin(-1, keepdim=True) - cap, point.amax(-1, keepdim=True)
+    high = point.amax(-1, keepdim=True)
+    low = torch.where(point > -torch.inf, point, high).amin(-1, keepdim=True) - cap
     shift, reach = (low + high) / 2, (high - low) / 2
     for _ in range(_HALVINGS):
         excess = (point - shift).clamp_(0, cap).sum(-1, keepdim=True).sub_(1)
