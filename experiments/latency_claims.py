@@ -58,7 +58,7 @@ def _against_paper(row: Json, general: Json | None) -> Claim:
     ours_ms = 1e3 * row["seconds_median"]
     said = {"active": "active", "reserve": "reserve", "in_a_row": "in a row"}
     parts = ", ".join(f"{word} {1e3 * row[f'{name}_s']:.2g}" for name, word in said.items() if row[f"{name}_s"])
-    text = f"n = {n}: a deletion takes {ours_ms:.2g} ms ({parts}; paper: {stated_ms:g}, its code on two cores here"
+    text = f"n = {n}: a deletion takes {ours_ms:.3g} ms ({parts}; paper: {stated_ms:g}, its code on two cores here"
     text += f" {AUTHORS[n]:g})"
     if general is None or not general["count"]:
         return Claim(text, None)
