@@ -73,7 +73,7 @@ def claim(runs: Runs) -> list[Claim]:
             made.append(_curves(family.title, mine))
     made += _switches(runs.get("switches", {}))
     every = [curve for family in runs.values() for curve in family.values()]
-    return [*made, *_kept(every), _worst_gap(every), _converged(every)] if every else []
+    return [*made, *_kept(runs), _worst_gap(every), _converged(every)] if every else []
 
 
 def _curves(title: str, runs: Mapping[str, Curve]) -> Claim:
@@ -117,16 +117,18 @@ def _steepest(curve: Curve) -> float:
     return max(row.get("grad_norm_max", row["grad_norm"]) for row in curve.rows)
 
 
-def _kept(curves: Sequence[Curve]) -> list[Claim]:
+def _kept(runs: Runs) -> list[Claim]:
     """Return whether gates keep at most half of their keys at the end; a gate has half a block of keys on average."""
-    gated = [curve for curve in curves if curve.rows[-1].get("mean_support")]
-    if not gated:
-        return []
-    shares = [2 * curve.rows[-1]["mean_support"] / curve.settings.block for curve in gated]
-    says = (
-        f"gates keep at most half of their keys as support: {min(shares):.0%} to {max(shares):.0%} in {len(gated)} runs"
-    )
-    return [Claim(says, max(shares) <= 0.5, ours=True)]
+    parts, every = [], []
+    for family in FAMILIES:
+        rows = [(curve.rows[-1], curve.settings.block) for curve in runs.get(family.name, {}).values()]
+        shares = [2 * row["mean_support"] / block for row, block in rows if row.get("mean_support")]
+        if shares:
+            every += shares
+            said = " to ".join(dict.fromkeys(f"{end:.0%}" for end in (min(shares), max(shares))))
+            parts.append(f"{said} ({family.title}; {len(shares)} run{'s' * (len(shares) > 1)})")
+    text = f"gates keep at most half of their keys as support: {', '.join(parts)}"
+    return [Claim(text, max(every) <= 0.5, ours=True)] if every else []
 
 
 def _worst_gap(curves: Sequence[Curve]) -> Claim:
